@@ -15,9 +15,9 @@ enum fleet_table_id { FLEET_JOB, FLEET_COMMAND, FLEET_PHASE, FLEET_DEVICE, FLEET
 
 struct fleet_job {
     const struct baro_tape *tape;
-    const char *path;            /* of the tape */
+    const char *path;             /* of the tape */
     const struct baro_fold *fold; /* finished with BARO_FOLD_TIMELINE */
-    const char *user;            /* NULL: the uid has no name */
+    const char *user;             /* NULL: the uid has no name */
 };
 
 struct fleet; /* the tables */

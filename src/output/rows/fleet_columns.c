@@ -30,7 +30,7 @@ static void of_phase(struct fleet_row *row, const struct fleet_source *s, int fa
 
 int fleet_fact(const struct fleet_source *s, enum baro_fact_type *ret)
 {
-    int id = s->read == of_header   ? baro_header_fact_find(s->fact)
+    int id = s->read == of_header    ? baro_header_fact_find(s->fact)
              : s->read == of_summary ? baro_summary_fact_find(s->section, s->fact)
              : s->read == of_phase   ? baro_timeline_fact_find(s->fact)
                                      : -1;
@@ -55,47 +55,55 @@ static void set_number(struct baro_value *ret, int64_t v)
     *ret = (struct baro_value){.i64 = v, .u64 = (uint64_t)v};
 }
 
-static void schema_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
+static void text_of_argv(const char *const *argv, struct buf *ret)
 {
-    (void)row, (void)s, (void)fact;
-    set_number(ret, FLEET_SCHEMA);
+    buf_clear(ret);
+    for (size_t i = 0; argv[i]; i++)
+        buf_printf(ret, "%s%s", i ? " " : "", argv[i]);
+    buf_byte(ret, 0);
 }
 
-static void id_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
+static const struct baro_timeline_item *phase_of(const struct fleet_row *row)
 {
-    (void)s, (void)fact;
-    set_text(ret, baro_tape_id(row->job->tape));
+    return baro_timeline_get(row->timeline, row->at);
 }
 
-static void path_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
+static void text_of_path(const struct fleet_row *row, struct buf *ret)
 {
-    (void)s, (void)fact;
-    set_text(ret, row->job->path);
+    size_t len = baro_timeline_path(row->timeline, row->at, NULL, 0);
+    buf_clear(ret);
+    if (buf_reserve(ret, len + 1))
+        baro_timeline_path(row->timeline, row->at, (char *)ret->at, len + 1);
 }
 
-static void state_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
+/* Of "KEY=VALUE". */
+static void text_of_key(const char *tag, struct buf *ret)
 {
-    (void)s, (void)fact;
-    set_text(ret, baro_tape_state_name(baro_tape_state(row->job->tape)));
+    buf_clear(ret);
+    buf_add(ret, tag, strcspn(tag, "="));
+    buf_byte(ret, 0);
 }
 
-static void user_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
-{
-    (void)s, (void)fact;
-    set_text(ret, row->job->user);
-}
+enum other { SCHEMA, ID, TAPE, STATE, USER, COMMAND_LINE, PHASE_PATH, PHASE_BEGIN, PHASE_OPEN, TAG_KEY, TAG_VALUE };
 
-static void command_line_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
+static void other_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
 {
-    (void)s, (void)fact;
-    const char *const *argv = baro_header_argv(row->header);
-    buf_clear(&row->text);
-    for (size_t i = 0; argv[i]; i++) {
-        buf_str(&row->text, i ? " " : "");
-        buf_str(&row->text, argv[i]);
+    (void)fact;
+    struct buf *b = &row->text;
+    switch ((enum other)s->what) {
+    case SCHEMA: set_number(ret, FLEET_SCHEMA); return;
+    case ID: set_text(ret, baro_tape_id(row->job->tape)); return;
+    case TAPE: set_text(ret, row->job->path); return;
+    case STATE: set_text(ret, baro_tape_state_name(baro_tape_state(row->job->tape))); return;
+    case USER: set_text(ret, row->job->user); return;
+    case PHASE_BEGIN: set_number(ret, baro_header_realtime_ns(row->header, phase_of(row)->begin_ns)); return;
+    case PHASE_OPEN: set_number(ret, phase_of(row)->is_open); return;
+    case TAG_VALUE: set_text(ret, strchr(baro_header_tags(row->header)[row->at], '=') + 1); return;
+    case COMMAND_LINE: text_of_argv(baro_header_argv(row->header), b); break;
+    case PHASE_PATH: text_of_path(row, b); break;
+    case TAG_KEY: text_of_key(baro_header_tags(row->header)[row->at], b); break;
     }
-    buf_byte(&row->text, 0);
-    set_text(ret, row->text.failed ? NULL : (const char *)row->text.at);
+    set_text(ret, b->failed ? NULL : (const char *)b->at);
 }
 
 /* The tag that the source names. */
@@ -107,6 +115,13 @@ static void tag_of(struct fleet_row *row, const struct fleet_source *s, int fact
     while (*tag && (strncmp(*tag, s->fact, len) != 0 || (*tag)[len] != '='))
         tag++;
     set_text(ret, *tag ? *tag + len + 1 : NULL);
+}
+
+/* What the recorder knew; else the tag of that name, which a manifest or a script has given. */
+static void known_or_tag(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
+{
+    if (baro_header_value(row->header, baro_header_fact_find(s->fact), 0, ret) != BARO_PRESENT)
+        tag_of(row, s, fact, ret);
 }
 
 static double real_of(const struct fleet_row *row, const char *section, const char *name, unsigned *ret_flags)
@@ -129,8 +144,8 @@ static double limit_of(const struct fleet_row *row, const char *name, const char
 }
 
 /*
- * What was set aside for the whole time, less what was used; 0 if that was more (a quota is kept on average). Example: 4
- * cores for 100 s, of which 150 core-seconds were used, leave 250. If "at least 150" were used, "at most 250" were
+ * What was set aside for the whole time, less what was used; 0 if that was more (a quota is kept on average). Example:
+ * 4 cores for 100 s, of which 150 core-seconds were used, leave 250. If "at least 150" were used, "at most 250" were
  * left.
  */
 static void set_unused(struct baro_value *ret, double allowed, double used, unsigned used_flags)
@@ -172,95 +187,60 @@ static void marked_of(struct fleet_row *row, const struct fleet_source *s, int f
     set_text(ret, b->len && !b->failed ? (const char *)b->at : NULL);
 }
 
-static const struct baro_timeline_item *phase_of(const struct fleet_row *row)
-{
-    return baro_timeline_get(row->timeline, row->at);
-}
-
-static void phase_path_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
-{
-    (void)s, (void)fact;
-    size_t len = baro_timeline_path(row->timeline, row->at, NULL, 0);
-    buf_clear(&row->text);
-    if (buf_reserve(&row->text, len + 1))
-        baro_timeline_path(row->timeline, row->at, (char *)row->text.at, len + 1);
-    set_text(ret, row->text.failed ? NULL : (const char *)row->text.at);
-}
-
-static void phase_begin_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
-{
-    (void)s, (void)fact;
-    set_number(ret, baro_header_realtime_ns(row->header, phase_of(row)->begin_ns));
-}
-
-static void phase_open_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
-{
-    (void)s, (void)fact;
-    set_number(ret, phase_of(row)->is_open);
-}
-
-static void key_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
-{
-    (void)s, (void)fact;
-    const char *tag = baro_header_tags(row->header)[row->at];
-    buf_clear(&row->text);
-    buf_add(&row->text, tag, strcspn(tag, "="));
-    buf_byte(&row->text, 0);
-    set_text(ret, row->text.failed ? NULL : (const char *)row->text.at);
-}
-
-static void value_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
-{
-    (void)s, (void)fact;
-    const char *tag = baro_header_tags(row->header)[row->at], *is = strchr(tag, '=');
-    set_text(ret, is ? is + 1 : NULL);
-}
-
 /* ---- the tables ---- */
 
-#define COMPUTED(name, function, type)                                                                                 \
+#define OTHER(name, what, type)                                                                                        \
     {                                                                                                                  \
-        name, function, NULL, NULL, BARO_FACT_##type                                                                   \
+        name, other_of, NULL, NULL, BARO_FACT_##type, what                                                             \
+    }
+#define COMPUTED(name, function)                                                                                       \
+    {                                                                                                                  \
+        name, function, NULL, NULL, BARO_FACT_REAL, 0                                                                  \
     }
 #define HEADER(name, fact)                                                                                             \
     {                                                                                                                  \
-        name, of_header, NULL, fact, BARO_FACT_TEXT                                                                    \
+        name, of_header, NULL, fact, BARO_FACT_TEXT, 0                                                                 \
     }
 #define FACT(name, section, fact)                                                                                      \
     {                                                                                                                  \
-        name, of_summary, section, fact, BARO_FACT_TEXT                                                                \
+        name, of_summary, section, fact, BARO_FACT_TEXT, 0                                                             \
     }
 #define JOB(fact) FACT(fact, "job", fact)
 #define COMMAND(fact) FACT(fact, "commands", fact)
 #define GPU(fact) FACT(fact, "gpus", fact)
 #define PHASE(fact)                                                                                                    \
     {                                                                                                                  \
-        fact, of_phase, NULL, fact, BARO_FACT_TEXT                                                                     \
+        fact, of_phase, NULL, fact, BARO_FACT_TEXT, 0                                                                  \
+    }
+#define NAMED(name)                                                                                                    \
+    {                                                                                                                  \
+        name, known_or_tag, NULL, name, BARO_FACT_TEXT, 0                                                              \
     }
 #define TAG(name, key)                                                                                                 \
     {                                                                                                                  \
-        name, tag_of, NULL, key, BARO_FACT_TEXT                                                                        \
+        name, tag_of, NULL, key, BARO_FACT_TEXT, 0                                                                     \
     }
 /* In each table: a query about commands needs no join to know when, where and whose they were. */
 #define WHOSE                                                                                                          \
-    COMPUTED("id", id_of, TEXT), HEADER("start", "start"), HEADER("host", "host"), COMPUTED("user", user_of, TEXT),    \
+    OTHER("id", ID, TEXT), HEADER("start", "start"), HEADER("host", "host"), OTHER("user", USER, TEXT),                \
         HEADER("name", "name"), HEADER("job_id", "job_id"), HEADER("kernel", "kernel"),                                \
         HEADER("cpu_model", "cpu_model")
 #define MARKS                                                                                                          \
-    {"lower_bounds", marked_of, NULL, "0", BARO_FACT_TEXT}, {"upper_bounds", marked_of, NULL, "1", BARO_FACT_TEXT},    \
+    {"lower_bounds", marked_of, NULL, "0", BARO_FACT_TEXT, 0},                                                         \
+        {"upper_bounds", marked_of, NULL, "1", BARO_FACT_TEXT, 0},                                                     \
     {                                                                                                                  \
-        "estimates", marked_of, NULL, "2", BARO_FACT_TEXT                                                              \
+        "estimates", marked_of, NULL, "2", BARO_FACT_TEXT, 0                                                           \
     }
 
 static const struct fleet_source job_columns[] = {
-    COMPUTED("schema", schema_of, SIGNED),
+    OTHER("schema", SCHEMA, SIGNED),
     WHOSE,
-    COMPUTED("tape", path_of, TEXT),
-    COMPUTED("state", state_of, TEXT),
+    OTHER("tape", TAPE, TEXT),
+    OTHER("state", STATE, TEXT),
     HEADER("uid", "uid"),
-    COMPUTED("command_line", command_line_of, TEXT),
+    OTHER("command_line", COMMAND_LINE, TEXT),
     HEADER("cwd", "cwd"),
-    HEADER("node", "node"),
+    NAMED("node"),
     HEADER("step_id", "step_id"),
     HEADER("rank", "rank"),
     HEADER("ranks", "ranks"),
@@ -274,8 +254,8 @@ static const struct fleet_source job_columns[] = {
     HEADER("machine_memory_bytes", "memory_bytes"),
     HEADER("container", "container"),
     HEADER("image", "image"),
-    HEADER("pod", "pod"),
-    HEADER("pod_namespace", "pod_namespace"),
+    NAMED("pod"),
+    NAMED("pod_namespace"),
     HEADER("unit", "unit"),
     FACT("cgroup", "", "cgroup"),
     HEADER("version", "version"),
@@ -293,12 +273,12 @@ static const struct fleet_source job_columns[] = {
     FACT("cores_allowed", "limits", "cores_at_most"),
     FACT("cores_allowed_source", "limits", "cores_at_most_source"),
     FACT("throttled_ns", "limits", "throttled_ns"),
-    COMPUTED("cpu_unused_core_seconds", cpu_unused_of, REAL),
+    COMPUTED("cpu_unused_core_seconds", cpu_unused_of),
     FACT("memory_needed_bytes", "limits", "memory_peak_bytes"),
     FACT("memory_needed_at_most_bytes", "limits", "memory_peak_at_most_bytes"),
     FACT("memory_limit_bytes", "limits", "memory_at_most_bytes"),
     FACT("memory_limit_source", "limits", "memory_at_most_source"),
-    COMPUTED("memory_unused_byte_seconds", memory_unused_of, REAL),
+    COMPUTED("memory_unused_byte_seconds", memory_unused_of),
     FACT("oom_kills", "limits", "oom_kills"),
     JOB("rss_peak_bytes"),
     JOB("pss_peak_bytes"),
@@ -346,9 +326,9 @@ static const struct fleet_source command_columns[] = {
 
 static const struct fleet_source phase_columns[] = {
     WHOSE,
-    COMPUTED("phase", phase_path_of, TEXT),
-    COMPUTED("begin", phase_begin_of, TIME),
-    COMPUTED("is_open", phase_open_of, BOOLEAN),
+    OTHER("phase", PHASE_PATH, TEXT),
+    OTHER("begin", PHASE_BEGIN, TIME),
+    OTHER("is_open", PHASE_OPEN, BOOLEAN),
     PHASE("wall_ns"),
     PHASE("cpu_ns"),
     PHASE("cpu_user_ns"),
@@ -394,8 +374,8 @@ static const struct fleet_source device_columns[] = {
 
 static const struct fleet_source tag_columns[] = {
     WHOSE,
-    COMPUTED("key", key_of, TEXT),
-    COMPUTED("value", value_of, TEXT),
+    OTHER("key", TAG_KEY, TEXT),
+    OTHER("value", TAG_VALUE, TEXT),
 };
 
 static size_t one_row(const struct fleet_row *row)
@@ -429,7 +409,10 @@ static size_t tag_rows(const struct fleet_row *row)
     return baro_header_rows(row->header, baro_header_fact_find("tag"));
 }
 
-#define TABLE(name, columns, rows, has) {name, columns, sizeof(columns) / sizeof(*(columns)), rows, has}
+#define TABLE(name, columns, rows, has)                                                                                \
+    {                                                                                                                  \
+        name, columns, sizeof(columns) / sizeof(*(columns)), rows, has                                                 \
+    }
 
 const struct fleet_columns *fleet_columns(enum fleet_table_id table)
 {

@@ -14,8 +14,8 @@ struct fleet_row {
     const struct baro_header *header;
     const struct baro_summary *summary;
     const struct baro_timeline *timeline;
-    size_t at;                     /* row of the section, item of the timeline, or number of the tag */
-    struct buf text;               /* of the value that was read last */
+    size_t at;                      /* row of the section, item of the timeline, or number of the tag */
+    struct buf text;                /* of the value that was read last */
     struct buf marked[FLEET_MARKS]; /* columns that have a mark: lower bounds, upper bounds, estimates */
 };
 
@@ -24,6 +24,7 @@ struct fleet_source {
     void (*read)(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret);
     const char *section, *fact; /* section NULL: of the header or a phase, or a value that is computed */
     enum baro_fact_type type;   /* of a value that is computed */
+    int what;                   /* which of these */
 };
 
 struct fleet_columns {

@@ -35,7 +35,6 @@ struct exporting {
     size_t in_memory, written, there, cut_off, damaged;
 };
 
-
 /* Adds the rows of a tape. One that can't be read to its end, which is not just damaged, is named and left out. Returns
  * 0 or -ENOMEM. */
 static int add_tape(struct exporting *x, const struct fleet_tape *t, struct baro_error *err)
@@ -53,7 +52,8 @@ static int add_tape(struct exporting *x, const struct fleet_tape *t, struct baro
         return 0;
     }
     char path[PATH_MAX]; /* as programs in other folders name it */
-    struct fleet_job job = {tape, realpath(t->path, path) ? path : t->path, fold, users_name(&x->users, baro_header_uid(baro_tape_header(tape)))};
+    struct fleet_job job = {tape, realpath(t->path, path) ? path : t->path, fold,
+                            users_name(&x->users, baro_header_uid(baro_tape_header(tape)))};
     code = fleet_add(x->fleet, &job, err);
     x->cut_off += baro_tape_state(tape) == BARO_TAPE_CUT_OFF;
     x->damaged += baro_tape_damage(tape) > 0;
@@ -145,15 +145,15 @@ static int say(struct exporting *x)
 /* Returns the option that makes no sense here; NULL: there is none. */
 static const char *odd_option(const struct settings *s)
 {
-    return s->output               ? "--output"
-           : s->entity             ? "--entity"
-           : s->columns            ? "--columns"
-           : s->dialect >= 0       ? "--dialect"
-           : s->follow             ? "--follow"
-           : s->jobstats           ? "--jobstats"
-           : s->list               ? "--list"
+    return s->output                                                ? "--output"
+           : s->entity                                              ? "--entity"
+           : s->columns                                             ? "--columns"
+           : s->dialect >= 0                                        ? "--dialect"
+           : s->follow                                              ? "--follow"
+           : s->jobstats                                            ? "--jobstats"
+           : s->list                                                ? "--list"
            : s->format != FORMAT_CSV && s->format != FORMAT_PARQUET ? "--format"
-                                   : NULL;
+                                                                    : NULL;
 }
 
 int export_fleet(struct cli *cli, const struct settings *s, char **operands)

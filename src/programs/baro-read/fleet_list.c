@@ -63,8 +63,8 @@ static int take(struct fleet_list *l, const struct cli *cli, const struct settin
         return 0;
     }
     const struct baro_header *h = baro_tape_header(tape);
-    bool is_earlier = s->log.since_ns &&
-                      baro_header_start_realtime_ns(h) < clock_realtime_ns() - (int64_t)s->log.since_ns;
+    bool is_earlier =
+        s->log.since_ns && baro_header_start_realtime_ns(h) < clock_realtime_ns() - (int64_t)s->log.since_ns;
     bool is_running = !is_earlier && baro_tape_state(tape) == BARO_TAPE_RUNNING;
     l->earlier += is_earlier;
     l->running += is_running;
