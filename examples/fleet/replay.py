@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the tables of a large fleet out of real ones, to see how fast queries are: replay.py FROM TO [JOBS].
+"""Makes the tables of a large fleet out of real ones, to see how fast queries are: replay.py FROM TO [JOBS]. They
+are packed, as pack.py does it.
 
 FROM is a folder of `baro export --fleet`. Each of its jobs is copied, with its commands, phases, devices and tags, to
 hosts and days and users at random, and its figures are multiplied by a random factor. Half of the hosts get another
@@ -55,7 +56,6 @@ def columns(db, table):
 def main():
     source, to = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     jobs = int(sys.argv[3]) if len(sys.argv) > 3 else 1_000_000
-    by = sys.argv[4] if len(sys.argv) > 4 else "date"  # or date,host: as `baro export --fleet` writes it
     db = duckdb.connect()
     db.sql("set timezone = 'UTC'; set partitioned_write_max_open_files = 300; set preserve_insertion_order = false")
     tables = "job", "command", "phase", "device", "tag"
@@ -66,12 +66,12 @@ def main():
     for table in tables:
         begun = time.monotonic()
         rows = f"select {', '.join(columns(db, table))} from source_{table} t join copies c on t.id = c.old"
-        empty = to / table / "date=1970-01-01" / ("host=_" if "host" in by else "")
+        empty = to / table / "date=1970-01-01"
         empty.mkdir(parents=True)  # the columns of a table without rows
         db.sql(f"copy (select * exclude (date) from source_{table} limit 0) to '{empty}/part.parquet'")
         db.sql(
             f"copy ({rows} order by c.date, c.node, c.ms) to '{to}/{table}' "
-            f"(format parquet, compression zstd, partition_by ({by}), overwrite_or_ignore)"
+            "(format parquet, compression zstd, partition_by (date), overwrite_or_ignore)"
         )
         print(f"{table}: {time.monotonic() - begun:.1f} s", flush=True)
 

@@ -96,7 +96,7 @@ def variable(name, label, query, several):
     everything = {"text": ["All"], "value": ["$__all"]}
     return {
         "name": name, "label": label, "type": "query", "datasource": SOURCE,
-        "query": {"query": query, "refId": name}, "definition": query, "refresh": 2, "sort": 1,
+        "query": {"query": query, "refId": name}, "refresh": 2, "sort": 1,
         "multi": several, "includeAll": True, "allValue": ".*", "current": everything,
     }
 
