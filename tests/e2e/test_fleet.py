@@ -14,6 +14,7 @@ import sys
 
 import pytest
 from conftest import FULL, SOURCE
+from nvidia import gpus, readings, record_until  # noqa: F401 (a fixture)
 from tapefile import HEADER, Tape
 
 sys.path.append(str(SOURCE / "tests" / "python"))
@@ -393,3 +394,21 @@ def test_the_columns_are_documented(export, ask, jobs):
         common = named[:8] if common is None else common
         columns = [r["column_name"] for r in ask(f"describe select * from read_parquet('{table}/{EMPTY}', hive_partitioning = false)")]
         assert sorted(named if table == "job" else [*common, *named]) == sorted(columns), table
+
+
+def test_devices(run, export, ask, gpus, work):
+    """Each GPU that the job could see, and who held it without using it."""
+    gpus.write("0 util 50", "0 buffer none", "1 util 0", "1 buffer none", devices=2)
+    record_until(run, work / "gpu.baro", gpus, lambda r: len(readings(r, "gpu1")) >= 4, "--name", "trains")
+    export(work / "gpu.baro")
+    s = run.summary(work / "gpu.baro")
+    found = ask("select * from device order by device")
+    assert [r["device"] for r in found] == ["gpu0", "gpu1"] == [g["name"] for g in s["gpus"]]
+    for row, gpu in zip(found, s["gpus"]):
+        for name in ("model", "is_used", "watched_ns", "busy_ns", "busy_job_ns", "memory_total_bytes", "power_mean_watts"):
+            assert row[name] == (pytest.approx(gpu[name]) if isinstance(gpu[name], float) else gpu[name]), name
+    (job,) = ask("select gpus_visible, gpus_used, gpu_busy_ns from job")
+    assert (job["gpus_visible"], job["gpus_used"], job["gpu_busy_ns"]) == tuple(s["gpu"][k] for k in ("visible", "used", "busy_job_ns"))
+    (idle,) = ask((FLEET / "idle_gpus.sql").read_text())
+    held = sum(g["watched_ns"] - (g["busy_job_ns"] or 0) for g in s["gpus"])
+    assert idle["name"] == "trains" and idle["jobs"] == 1 and idle["gpu_hours_idle"] == pytest.approx(held / 3.6e12, abs=1e-3)
