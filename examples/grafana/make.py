@@ -171,7 +171,7 @@ def fleet():
     cpus, by = level("baro_host_cpus", "", "instance"), "instance, baro_job"
     total, available = (level(f"baro_host_memory_{what}_bytes", "", "instance") for what in ("total", "available"))
     cores = rate("baro_job_cpu_seconds_total", "", by)
-    gpu_by, gpu_busy = "instance, gpu", rate("baro_gpu_busy_seconds_total", "", "instance, gpu")
+    gpu_busy = rate("baro_gpu_busy_seconds_total", "", "instance, gpu")
     used, limit = (level(f"baro_cgroup_memory_{what}_bytes", "", by) for what in ("working_set", "limit"))
     d.number("Machines", f"count({cpus})")
     d.number("Jobs", f"count(count by ({by}) (baro_job_info))")

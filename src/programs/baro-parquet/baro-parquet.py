@@ -159,7 +159,7 @@ def write_fleet(folder):
 def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    folder = sys.argv[1] if len(sys.argv) > 1 else None
+    folder = sys.argv[-1] if "--fleet" in sys.argv else None
     try:
         failed = write_fleet(folder) if folder else write()
     except Exception as error:  # whatever a library raises: a disk that is full, ...

@@ -419,10 +419,10 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     struct reader_path path;
     if (s->fleet)
         return export_fleet(cli, s, argv);
-    if (s->jobstats)
-        return export_jobstats(cli, argv);
     if (argv[0] && argv[1])
         return cli_failf(cli, "one tape at a time: '%s' is one too many; --fleet takes several", argv[1]);
+    if (s->jobstats)
+        return export_jobstats(cli, argv);
     if (s->all || s->log.since_ns)
         return cli_failf(cli, "%s is for --fleet DIR", s->all ? "--all" : "--since");
     if (s->list)

@@ -28,7 +28,7 @@ static const char *interpreter(void)
 static int spawn_writer(const char *program, const char *folder, int in, int out, pid_t *ret)
 {
     char path[PATH_MAX];
-    const char *const argv[] = {interpreter(), program, folder, NULL};
+    const char *const argv[] = {interpreter(), program, folder ? "--fleet" : NULL, folder, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t pipe;
@@ -52,13 +52,13 @@ static int spawn_writer(const char *program, const char *folder, int in, int out
 static int start_writer(const char *folder, int in, int out, pid_t *ret, struct baro_error *err)
 {
     char program[PATH_MAX];
+    const char *what = folder ? "--fleet" : "--format parquet";
     if (!program_beside(PROGRAM, program) || access(program, R_OK) < 0)
-        return error_set(err, -ENOENT, "--format parquet: the program %s, which writes it, is not installed", PROGRAM);
+        return error_set(err, -ENOENT, "%s: the program %s, which writes it, is not installed", what, PROGRAM);
     int error = spawn_writer(program, folder, in, out, ret);
     if (error == ENOENT)
-        return error_set(err, -error,
-                         "--format parquet: there is no %s; install Python 3 and its package pyarrow or polars",
-                         interpreter());
+        return error_set(err, -error, "%s: there is no %s; install Python 3 and its package pyarrow%s", what,
+                         interpreter(), folder ? "" : " or polars");
     return error ? error_set(err, -error, "can't execute %s: %s", interpreter(), strerror(error)) : 0;
 }
 
