@@ -15,6 +15,7 @@ import urllib.request
 
 import pytest
 from conftest import SOURCE, poll
+from nvidia import end, gpus, start  # noqa: F401 (a fixture)
 from serving import running, serve  # noqa: F401 (fixtures)
 
 
@@ -199,3 +200,17 @@ def test_dashboard(serve, running, run, work, prometheus):
         for r in (recording, ends):
             r.terminate()
             r.wait()
+
+
+def test_gpus_of_a_job(serve, run, gpus, work):
+    """Each with the job whose recorder reads it; that of the driver of fake_nvml.c is busy half of the time."""
+    gpus.write("0 util 50", "0 buffer none", devices=2)
+    (work / "tapes").mkdir()
+    recording = start(run, work / "tapes" / "t.baro", gpus)
+    try:
+        s = serve(folder=work / "tapes")
+        body = poll(lambda: b"baro_gpu_busy_seconds_total{" in (b := s.ask("/metrics")[2]) and b).decode()
+        found = re.findall(r'^baro_gpu_memory_total_bytes\{baro_job="t",gpu="(gpu\d)"\} \d', body, re.M)
+        assert found == ["gpu0", "gpu1"]
+    finally:
+        end(run, recording)
