@@ -15,6 +15,7 @@ import urllib.request
 
 import pytest
 from conftest import SOURCE, poll
+from nvidia import end, gpus, start  # noqa: F401 (a fixture)
 from serving import running, serve  # noqa: F401 (fixtures)
 
 
@@ -162,18 +163,22 @@ def test_documented_queries_join(serve, running, prometheus):
     assert found["metric"]["command"] == "sh -c 'while :; do :; done'"
 
 
+NOT_HERE = re.compile(r"baro_(cgroup|gpu|phase|task|sensor|host_oom|job_exit)|offset 1h")  # what these recordings don't have
+
+
 def dashboard_queries():
-    """Each query of the dashboard, with the variables that Grafana would put in."""
-    dashboard = json.loads((SOURCE / "docs/grafana/barograph.json").read_text())
-    for panel in dashboard["panels"]:
-        for target in panel.get("targets", ()):
-            query = re.sub(r"\$(instance|job)\b", ".*", target["expr"]).replace("$__rate_interval", "5s")
-            assert "$" not in query
-            yield panel["title"], query
+    """Each query of the dashboards, with the variables that Grafana would put in."""
+    for path in sorted((SOURCE / "examples/grafana").glob("*.json")):
+        for panel in json.loads(path.read_text())["panels"]:
+            for target in panel.get("targets", ()):
+                query = re.sub(r"\$(instance|job)\b", ".*", target["expr"])
+                query = re.sub(r"\$__(rate_interval|range)", "5s", query)
+                assert "$" not in query
+                yield f"{path.stem}: {panel['title']}", query
 
 
 def test_dashboard(serve, running, run, work, prometheus):
-    """Each panel has an answer; those of control groups have one where there is a recording of such."""
+    """Each panel has an answer; those of control groups, GPUs and so on have one where there is a recording of such."""
     (work / "tapes").mkdir()
     gate = work / "gate"
     os.mkfifo(gate)
@@ -187,7 +192,7 @@ def test_dashboard(serve, running, run, work, prometheus):
         gate.write_text("x\n")
         assert ends.wait() == 3
         for title, query in dashboard_queries():
-            if "baro_cgroup_" in query:
+            if NOT_HERE.search(query):
                 assert p.ask(query) is not None, query  # its form
             else:
                 poll(lambda query=query: p.ask(query), f"{title}: {query}")
@@ -195,3 +200,17 @@ def test_dashboard(serve, running, run, work, prometheus):
         for r in (recording, ends):
             r.terminate()
             r.wait()
+
+
+def test_gpus_of_a_job(serve, run, gpus, work):
+    """Each with the job whose recorder reads it; that of the driver of fake_nvml.c is busy half of the time."""
+    gpus.write("0 util 50", "0 buffer none", devices=2)
+    (work / "tapes").mkdir()
+    recording = start(run, work / "tapes" / "t.baro", gpus)
+    try:
+        s = serve(folder=work / "tapes")
+        body = poll(lambda: b"baro_gpu_busy_seconds_total{" in (b := s.ask("/metrics")[2]) and b).decode()
+        found = re.findall(r'^baro_gpu_memory_total_bytes\{baro_job="t",gpu="(gpu\d)"\} \d', body, re.M)
+        assert found == ["gpu0", "gpu1"]
+    finally:
+        end(run, recording)

@@ -12,6 +12,7 @@
 #include "output/rows/source.h"
 #include "output/rows/trace.h"
 #include "programs/baro-read/export_arrow.h"
+#include "programs/baro-read/export_fleet.h"
 #include "programs/baro-read/export_list.h"
 #include "programs/baro-read/export_parquet.h"
 #include "programs/baro-read/export_sqlite.h"
@@ -418,10 +419,16 @@ static int export_jobstats(struct cli *cli, char **argv)
 int cmd_export(struct cli *cli, const struct settings *s, char **argv)
 {
     struct reader_path path;
-    if (s->list)
-        return list_kinds(cli, argv[0]);
+    if (s->fleet)
+        return export_fleet(cli, s, argv);
+    if (argv[0] && argv[1])
+        return cli_failf(cli, "one tape at a time: '%s' is one too many; --fleet takes several", argv[1]);
     if (s->jobstats)
         return export_jobstats(cli, argv);
+    if (s->all || s->log.since_ns)
+        return cli_failf(cli, "%s is for --fleet DIR", s->all ? "--all" : "--since");
+    if (s->list)
+        return list_kinds(cli, argv[0]);
     const char *output = s->output && strcmp(s->output, "-") == 0 ? NULL : s->output;
     struct exporting x = {.output = output, .cli = cli, .settings = s, .path = path.at};
     int status = reader_open(cli, argv[0], &x.tape, &path);

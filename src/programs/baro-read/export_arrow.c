@@ -44,23 +44,27 @@ static int write_batches(struct ArrowArrayStream *stream, const struct ArrowSche
     return r;
 }
 
+int export_stream(struct ArrowArrayStream *stream, struct output *out, struct baro_error *err)
+{
+    struct ArrowSchema schema;
+    int code = stream->get_schema(stream, &schema);
+    if (code)
+        return stream_error(stream, code, err);
+    int r = write_batches(stream, &schema, out, err);
+    schema.release(&schema);
+    return r;
+}
+
 int export_arrow(struct export_arrow *e, struct output *out, struct baro_error *err)
 {
     struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
     struct ArrowArrayStream stream;
-    struct ArrowSchema schema;
     options.user = e->user;
     options.user_context = e->user_context;
     int r = baro_tape_arrow(e->tape, e->rows, e->columns, &options, &stream, err);
     if (r < 0)
         return r;
-    int code = stream.get_schema(&stream, &schema);
-    if (code == 0) {
-        r = write_batches(&stream, &schema, out, err);
-        schema.release(&schema);
-    } else {
-        r = stream_error(&stream, code, err);
-    }
+    r = export_stream(&stream, out, err);
     e->damage = baro_arrow_damage(&stream);
     stream.release(&stream);
     return r;

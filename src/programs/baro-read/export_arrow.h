@@ -15,6 +15,9 @@ struct export_arrow {
     uint64_t damage; /* bytes that were left out */
 };
 
+/* Writes all arrays of a stream, and the end of the messages. Returns 0 or a negative code. */
+int export_stream(struct ArrowArrayStream *stream, struct output *out, struct baro_error *err);
+
 /* Returns 0 or a negative code. */
 int export_arrow(struct export_arrow *e, struct output *out, struct baro_error *err);
 

@@ -25,10 +25,10 @@ static const char *interpreter(void)
 }
 
 /* Returns 0 or an errno. The child takes signals as any program does, whatever was ignored here. */
-static int spawn_writer(const char *program, int in, int out, pid_t *ret)
+static int spawn_writer(const char *program, const char *folder, int in, int out, pid_t *ret)
 {
     char path[PATH_MAX];
-    const char *const argv[] = {interpreter(), program, NULL};
+    const char *const argv[] = {interpreter(), program, folder ? "--fleet" : NULL, folder, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t pipe;
@@ -49,16 +49,16 @@ static int spawn_writer(const char *program, int in, int out, pid_t *ret)
     return error;
 }
 
-static int start_writer(int in, int out, pid_t *ret, struct baro_error *err)
+static int start_writer(const char *folder, int in, int out, pid_t *ret, struct baro_error *err)
 {
     char program[PATH_MAX];
+    const char *what = folder ? "--fleet" : "--format parquet";
     if (!program_beside(PROGRAM, program) || access(program, R_OK) < 0)
-        return error_set(err, -ENOENT, "--format parquet: the program %s, which writes it, is not installed", PROGRAM);
-    int error = spawn_writer(program, in, out, ret);
+        return error_set(err, -ENOENT, "%s: the program %s, which writes it, is not installed", what, PROGRAM);
+    int error = spawn_writer(program, folder, in, out, ret);
     if (error == ENOENT)
-        return error_set(err, -error,
-                         "--format parquet: there is no %s; install Python 3 and its package pyarrow or polars",
-                         interpreter());
+        return error_set(err, -error, "%s: there is no %s; install Python 3 and its package pyarrow%s", what,
+                         interpreter(), folder ? "" : " or polars");
     return error ? error_set(err, -error, "can't execute %s: %s", interpreter(), strerror(error)) : 0;
 }
 
@@ -84,23 +84,29 @@ static int wait_for_writer(pid_t pid, int r, struct baro_error *err)
     return WEXITSTATUS(status) ? WEXITSTATUS(status) : r;
 }
 
-int export_parquet(struct export_arrow *e, struct output *out, struct baro_error *err)
+int parquet_writer_start(struct parquet_writer *w, const char *folder, int out, struct baro_error *err)
 {
     int ends[2];
-    pid_t pid;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return error_set(err, -errno, "can't make a pipe: %s", strerror(errno));
     signal(SIGPIPE, SIG_IGN); /* if the program ends early, its status says why */
-    struct output rows = {.fd = ends[1], .path = NULL};
-    int r = start_writer(ends[0], out->fd, &pid, err);
+    int r = start_writer(folder, ends[0], out, &w->pid, err);
     fd_close(ends[0]);
-    if (r < 0) {
-        fd_close(ends[1]);
-        return r;
-    }
-    r = export_arrow(e, &rows, err);
+    w->rows = (struct output){.fd = r < 0 ? fd_close(ends[1]) : ends[1], .path = NULL};
+    return r;
+}
+
+int parquet_writer_end(struct parquet_writer *w, int r, struct baro_error *err)
+{
     if (r < 0 && r != -EPIPE)
-        kill(pid, SIGKILL); /* the program did not get all rows */
-    fd_close(ends[1]);
-    return wait_for_writer(pid, r, err);
+        kill(w->pid, SIGKILL); /* the program did not get all rows */
+    fd_close(w->rows.fd);
+    return wait_for_writer(w->pid, r, err);
+}
+
+int export_parquet(struct export_arrow *e, struct output *out, struct baro_error *err)
+{
+    struct parquet_writer w;
+    int r = parquet_writer_start(&w, NULL, out->fd, err);
+    return r < 0 ? r : parquet_writer_end(&w, export_arrow(e, &w.rows, err), err);
 }

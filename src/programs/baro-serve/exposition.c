@@ -21,7 +21,7 @@
 #include "programs/baro-serve/server.h"
 
 #define JOBS 2000u    /* most jobs: the newest */
-#define TASKS 256u    /* most tasks of each job */
+#define TASKS 256u    /* most tasks, or GPUs, of each job */
 #define ENTITIES 512u /* most entities of each kind */
 
 struct scrape {
@@ -283,7 +283,7 @@ static void add_kind(struct scrape *s, const char *name, int kind)
     for (size_t i = 0; i < s->jobs.n; i++) {
         struct job *job = s->jobs.at[i];
         pthread_mutex_lock(&job->lock);
-        if (job->now && kind == BARO_KIND_TASK) {
+        if (job->now && (kind == BARO_KIND_TASK || kind == BARO_KIND_GPU)) {
             add_entities(&k, job->now, job->id, TASKS);
         } else if (job->now && strcmp(name, "process") == 0) {
             add_busiest(&k, job, busiest);
@@ -476,6 +476,7 @@ void exposition(struct request *q)
     add_kind(&s, "recorder", BARO_KIND_RECORDER);
     add_kind(&s, "cgroup", BARO_KIND_CGROUP);
     add_kind(&s, "task", BARO_KIND_TASK);
+    add_kind(&s, "gpu", BARO_KIND_GPU);
     if (q->server->settings->metrics_processes)
         add_kind(&s, "process", BARO_KIND_PROCESS);
     if (s.host)

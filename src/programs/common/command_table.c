@@ -97,15 +97,16 @@ const struct cli_command cli_commands[] = {
      .kept = true,
      .program = "baro-top"},
     {.name = "export",
-     .operands = "[TAPE]",
+     .operands = "[TAPE|DIR...]",
      .summary = "rows for other programs: CSV or JSON lines",
      .examples = "baro export -c time,pid,name,cpu,rss >rows.csv\tfive columns of each process over time\n"
                  "baro export -e disk -c time,name,busy_ratio\thow busy each disk was\n"
                  "baro export -e exit -F jsonl tests.baro\teach process that ended, as JSON lines\n"
-                 "baro export -F trace -o trace.json\tthe whole tape for ui.perfetto.dev",
+                 "baro export -F trace -o trace.json\tthe whole tape for ui.perfetto.dev\n"
+                 "baro export --fleet fleet/ --since 1d\tthe day's jobs, for SQL over many machines",
      .options = options_export,
      .function = cmd_export,
-     .operands_max = 1},
+     .operands_max = -1},
     {.name = "report",
      .operands = "[TAPE|DIR...]",
      .summary = "a report to look at: an HTML page, Markdown, JSON or a folder with pictures",

@@ -74,6 +74,19 @@ const struct opt options_top[] = {
     END,
 };
 
+static int take_since(void *at, const char *text, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    uint64_t n = 0;
+    if (scan_u64(&s, &n) && (span_equal(s, "d") || span_equal(s, "w")) && n && n < 10000) {
+        *(uint64_t *)at = n * (span_equal(s, "d") ? 1 : 7) * 24 * 3600 * NS_PER_SEC;
+        return 0;
+    }
+    int code = parse_duration(text, at, NULL);
+    bool is_time = code >= 0 && *(uint64_t *)at;
+    return is_time ? 0 : error_set(err, BARO_E_SYNTAX, "'%.40s' is no time: write 12h, 7d or 4w", text);
+}
+
 const struct opt options_export[] = {
     CHOICE("format", 'F', "FORMAT", format, export_formats,
            "csv (the default), jsonl, trace: the whole tape for ui.perfetto.dev and chrome://tracing, arrow: rows for "
@@ -95,6 +108,12 @@ const struct opt options_export[] = {
          .completes = OPT_A_METRIC),
     SETS("jobstats", 0, jobstats,
          "a job as jobstats keeps it in Slurm's AdminComment: of a folder of ranks, or a tape"),
+    TEXT("fleet", 0, "DIR", fleet,
+         "add a row for each job, command, phase, GPU and tag of these tapes to the Parquet files in DIR, for queries "
+         "over the jobs of many machines (docs/fleet.md); what is there already is left out",
+         .completes = OPT_A_FILE),
+    SETS("all", 0, all, "with --fleet: all kept runs (default without a tape)"),
+    PARSED("since", 0, "TIME", log.since_ns, take_since, "with --fleet: jobs that began in the last 12h, 7d, 4w, ..."),
     SETS("list", 0, list, "list formats, dialects and kinds of rows"),
     TEXT("output", 'o', "FILE", output, "write to FILE, which must not exist (default, and -: standard output)",
          .completes = OPT_A_FILE),
@@ -290,19 +309,6 @@ static int take_last(void *at, const char *text, struct baro_error *err)
     if (code < 0 || strcmp(text, "all") == 0 || *(uint32_t *)at <= BARO_CHANGE_POINTS_MOST)
         return code;
     return error_set(err, BARO_E_RANGE, "%s runs are more than %u", text, (unsigned)BARO_CHANGE_POINTS_MOST);
-}
-
-static int take_since(void *at, const char *text, struct baro_error *err)
-{
-    struct span s = span_str(text);
-    uint64_t n = 0;
-    if (scan_u64(&s, &n) && (span_equal(s, "d") || span_equal(s, "w")) && n && n < 10000) {
-        *(uint64_t *)at = n * (span_equal(s, "d") ? 1 : 7) * 24 * 3600 * NS_PER_SEC;
-        return 0;
-    }
-    int code = parse_duration(text, at, NULL);
-    bool is_time = code >= 0 && *(uint64_t *)at;
-    return is_time ? 0 : error_set(err, BARO_E_SYNTAX, "'%.40s' is no time: write 12h, 7d or 4w", text);
 }
 
 static int take_risk(void *at, const char *text, struct baro_error *err)

@@ -204,6 +204,7 @@ struct settings {
     const char *entity;     /* export: the name of a kind; NULL: process, or what the dialect is of */
     bool safe;              /* export: no text in CSV is a formula */
     const char *columns;    /* NULL: all */
+    const char *fleet;      /* export: the folder of the tables of many jobs; NULL: none */
     bool jobstats;          /* export: a job as jobstats keeps it */
     bool smi_rounding;      /* export: GPU values of a dialect as nvidia-smi has them */
     int dialect;            /* index into dialect_names; -1: none */

@@ -1,0 +1,13 @@
+-- Who used most in the last 30 days. GPU hours are those in which a GPU was busy with the job.
+select user,
+       count(*) as jobs,
+       round(sum(core_hours), 3) as used_core_hours,
+       round(sum(gpu_busy_ns) / 3.6e12, 3) as gpu_hours,
+       round(sum(io_read_bytes + io_write_bytes) / 1e9, 3) as disk_gb,
+       round(max(memory_needed_bytes) / 1e9, 3) as most_memory_gb,
+       round(100.0 * count(*) filter (where is_failed) / count(*), 1) as percent_failed
+from job
+where date >= today() - interval 30 day
+group by user
+order by used_core_hours desc, user
+limit 20
