@@ -67,7 +67,8 @@ BARO_API double baro_runset_fact_floor(int i, double value);
 
 /** A row. Members may be added at the end: take what baro_runset_row() returns, make no arrays. */
 struct baro_runset_row {
-    const char *scope;            /**< "job", "command", "phase" or "task" */
+    const char *scope;            /**< "job", "command", "phase", "task", or "holder": a command at the job's peak of
+                                       memory */
     const char *name;             /**< of the command, phase ("test/flaky") or task; "" for the job */
     const struct baro_fact *fact; /**< what the values are; a constant */
 };
@@ -156,8 +157,10 @@ struct baro_difference {
  *
  * Counts that do not vary (bytes of write(), processes, the status) have no floor with four runs or more on each side.
  * With one run on a side a shift is called a change beyond a larger floor (of the wall time with the time that the run
- * waited for cores on top), and beyond all values of the other side; counts are the same where they are equal. Bounds
- * are never compared as values. Rows of the job come first, then those of phases, tasks and commands; of these each
+ * waited for cores on top), and beyond all values of the other side; counts are the same where they are equal. Of more
+ * runs, wall time that the runs waited more for cores is no change. Bounds are never compared as values: where it is
+ * known how far one may be off, the largest possible values have to tell a change, too. A command that only some runs of
+ * a side have is neither new nor gone: the others used nothing of it. Rows of the job come first, then those of phases, tasks and commands; of these each
  * fact's rows together, those with the largest difference first.
  * @param before from 1 to the number of runs - 1.
  * @return 0; -EINVAL; -ENOMEM.

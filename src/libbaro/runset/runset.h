@@ -22,7 +22,7 @@ struct compared {
 extern const struct compared compared_facts[];
 extern const size_t compared_count;
 
-#define CIRCUMSTANCES 8u
+#define CIRCUMSTANCES 9u
 
 struct set_row {
     struct baro_runset_row is;
