@@ -128,16 +128,16 @@ TEST(groups_that_do_not_differ)
 /* compared.def names facts that there are. */
 TEST(facts_that_have_rows)
 {
-    static const char *const scopes[] = {"job", "command", "phase", "task"};
-    int n = baro_runset_fact_count(), found[4] = {0};
+    static const char *const scopes[] = {"job", "command", "phase", "task", "holder"};
+    int n = baro_runset_fact_count(), found[5] = {0};
     for (int i = 0; i < n; i++) {
         assert_non_null(baro_runset_fact(i));
-        for (int k = 0; k < 4; k++)
+        for (int k = 0; k < 5; k++)
             found[k] += strcmp(baro_runset_fact_scope(i), scopes[k]) == 0;
         assert_true(baro_runset_fact_floor(i, 0) > 0 &&
                     baro_runset_fact_floor(i, 1e12) >= baro_runset_fact_floor(i, 0));
     }
-    assert_int_equal(found[0] + found[1] + found[2] + found[3], n);
+    assert_int_equal(found[0] + found[1] + found[2] + found[3] + found[4], n);
     assert_true(found[0] && found[1] && found[2] && found[3]);
     assert_null(baro_runset_fact(n));
     assert_null(baro_runset_fact_scope(-1));

@@ -230,12 +230,13 @@ static double median_of(const struct side *side, double *room)
  * 290 ms more waits: the program may be as fast as it was. */
 static double waited_ns(const struct comparison *c, const struct set_row *row, double shift, bool is_one)
 {
-    const struct set_row *waits = strcmp(row->how->fact, "wall_ns") == 0 ? row_beside(c, row, "run_delay_ns") : NULL;
+    bool is_wall = strcmp(row->how->fact, "wall_ns") == 0;
+    const struct set_row *waits = is_wall ? row_beside(c, row, "run_delay_ns") : NULL;
     size_t runs = c->set->n_runs;
     double *room = c->room + runs;
     struct side a = {.at = room}, b = {.at = room + c->before};
     if (!waits)
-        return 0;
+        return is_wall && is_one ? NAN : 0;
     take_side(waits, 0, c->before, NULL, &a);
     take_side(waits, c->before, runs, NULL, &b);
     if (is_one)
