@@ -28,7 +28,7 @@ int diff_page(const struct cli *cli, const struct baro_runset *set, const char *
               struct buf *ret);
 
 /* diff_words.c: one sentence that says what changed, and because of what */
-void diff_sentence(const struct baro_runset *set, struct buf *ret);
+void diff_sentence(const struct baro_runset *set, size_t before, struct buf *ret);
 /* What a fact is called: "cpu", "wall", "memory", ... */
 const char *diff_label(const struct baro_difference *d);
 void diff_value(struct buf *b, const struct baro_difference *d, double value);

@@ -103,7 +103,8 @@ const char *diff_advice(const struct baro_runset *set, size_t before)
 {
     bool is_enough = before > 1 && baro_runset_runs(set) - before > 1;
     return is_enough ? ""
-                     : "Of one run only a large change can be told (a fifth of the CPU time, twice the wall time). "
+                     : "Of one run only a large change can be told: a fifth of the job's CPU time, a quarter and 0.1 s of a "
+                       "command's or phase's, twice the wall time. "
                        "Several runs on each side tell more: --before, --after.";
 }
 
@@ -131,7 +132,7 @@ void diff_text(const struct baro_runset *set, size_t before, struct report_style
     put_circumstances(set, ret);
     put_noise(set, before, style.width, ret);
     buf_byte(ret, '\n');
-    diff_sentence(set, &sentence);
+    diff_sentence(set, before, &sentence);
     buf_byte(&sentence, '\n');
     wrap_lines(&sentence, 0, style.width);
     buf_add(ret, sentence.at, sentence.len);
@@ -191,7 +192,7 @@ void diff_markdown(const struct baro_runset *set, size_t before, struct buf *ret
     static const char head[] = "|  | before | after | difference | |\n|---|---:|---:|---:|---|\n";
     struct buf sentence = {0};
     size_t others = 0, after = baro_runset_runs(set) - before;
-    diff_sentence(set, &sentence);
+    diff_sentence(set, before, &sentence);
     markdown_escaped_text(ret, sentence.len ? (const char *)sentence.at : "", sentence.len);
     buf_printf(ret, "\n\n%zu run%s before, %zu after.", before, before == 1 ? "" : "s", after);
     for (size_t i = 0; i < baro_circumstance_count(set); i++) {
@@ -254,7 +255,7 @@ void diff_json(const struct baro_runset *set, size_t before, struct buf *ret)
 {
     struct json j = {.out = ret, .pretty = true};
     struct buf sentence = {0}, noise = {0};
-    diff_sentence(set, &sentence);
+    diff_sentence(set, before, &sentence);
     buf_byte(&sentence, 0);
     json_begin(&j, '{');
     json_key_u64(&j, "format", 1);

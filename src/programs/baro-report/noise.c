@@ -16,6 +16,7 @@ static const struct {
     double least;
 } reasons[] = {
     {"cpu_others_mean_cores", "other processes used ", " cores", 0.3},
+    {"run_delay_ns", "it waited ", " for cores", 100e6},
     {"cpu_steal_ratio", "the hypervisor took ", " of the CPU time", 0.02},
     {"throttled_ns", "the CPU quota stopped it for ", "", 50e6},
     {"memory_some_ratio", "some thread waited for memory in ", " of the time", 0.02},
