@@ -103,7 +103,7 @@ class Difference(NamedTuple):
         if self.verdict != "cannot tell":
             return self.verdict
         if self.runs_needed:
-            return f"{self.runs_needed} runs would tell"
+            return f"needs {self.runs_needed} runs"
         return "only a bound" if self.mark in ("lower_bound", "upper_bound") else "cannot tell"
 
 

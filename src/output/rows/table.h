@@ -18,7 +18,7 @@ struct table {
     struct buf text;               /* cells, each ended by NUL */
     size_t cells;
     unsigned char drop[TABLE_COLUMNS]; /* the columns to leave out, in this order, while the last column would be
-                                          narrower than TABLE_LAST_LEAST */
+                                          narrower than TABLE_LAST_LEAST, and than its text */
     unsigned n_drop;
     bool ascii; /* signs and characters beyond ASCII are replaced (text_ascii) */
     bool wrap;  /* the last column is broken at blanks instead of truncated */

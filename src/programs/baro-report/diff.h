@@ -36,7 +36,7 @@ void diff_value(struct buf *b, const struct baro_difference *d, double value);
 void diff_shift(struct buf *b, const struct baro_difference *d);
 /* "+12 %"; nothing where there is nothing before */
 void diff_percent(struct buf *b, const struct baro_difference *d);
-/* "changed", "same", "cannot tell", "9 runs would tell", "only a bound" */
+/* "changed", "same", "cannot tell", "needs 9 runs", "only a bound" */
 void diff_answer(struct buf *b, const struct baro_difference *d);
 /* Is the row worth showing? Of the job what was used; of others what differs by more than next to nothing. */
 bool diff_is_shown(const struct baro_difference *d);

@@ -60,12 +60,9 @@ static void put_cell(struct table *t, void (*put)(struct buf *b, const struct ba
 static void put_row(struct table *t, const struct baro_difference *d)
 {
     struct buf b = {0};
-    text_escaped(&b, *d->name ? d->name : "", strlen(d->name));
-    if (!*d->name)
-        buf_str(&b, strcmp(d->scope, "job") == 0 ? diff_label(d) : "(not known)");
-    table_take(t, &b);
-    if (strcmp(d->scope, "job") != 0)
-        buf_str(&b, diff_label(d));
+    bool is_job = strcmp(d->scope, "job") == 0;
+    text_escaped(&b, d->name, strlen(d->name));
+    buf_printf(&b, "%s%s%s", *d->name || is_job ? "" : "(not known)", is_job ? "" : ": ", diff_label(d));
     table_take(t, &b);
     diff_value(&b, d, d->before);
     table_take(t, &b);
@@ -120,11 +117,11 @@ static void put_advice(const struct baro_runset *set, size_t before, unsigned wi
 
 void diff_text(const struct baro_runset *set, size_t before, struct report_style style, struct buf *ret)
 {
-    static const char *const titles[] = {"", "", "before", "after", "difference", "", ""};
-    struct table t = {.columns = 7,
-                      .right = {false, false, true, true, true, true, false},
+    static const char *const titles[] = {"", "before", "after", "change", "", ""};
+    struct table t = {.columns = 6,
+                      .right = {false, true, true, true, true, false},
                       .ascii = !style.utf8,
-                      .drop = {5, 4},
+                      .drop = {4, 3},
                       .n_drop = 2};
     struct buf sentence = {0};
     put_runs(set, 0, before, "before", ret);

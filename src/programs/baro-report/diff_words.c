@@ -98,7 +98,7 @@ void diff_answer(struct buf *b, const struct baro_difference *d)
     if (d->answer != BARO_ANSWER_UNKNOWN)
         buf_str(b, baro_answer_name(d->answer));
     else if (d->more_runs)
-        buf_printf(b, "%u runs would tell", d->more_runs);
+        buf_printf(b, "needs %u runs", d->more_runs);
     else if (d->flags & (BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND))
         buf_str(b, "only a bound");
     else
