@@ -221,7 +221,7 @@ static size_t put_commands(const struct check *c, const struct limit *l, double 
     for (size_t row = 0; fact && l->factor > 0 && strcmp(l->is.scope, "job") == 0 && n < COMMANDS_MOST &&
                          (is = baro_runset_row(c->set, row));
          row++) {
-        if (strcmp(is->scope, "command") == 0 && strcmp(is->fact->name, fact) == 0)
+        if (strcmp(is->scope, "command") == 0 && strcmp(is->fact->name, fact) == 0 && is_first(c, c->n, is))
             n += put_row(c, l, row, room, j);
     }
     return n;
@@ -237,11 +237,12 @@ static size_t put_values(const struct check *c, double *room, struct json *j)
             if (scoped_fact_names(&c->limit[i].is, is))
                 n += !is_first(c, i, is) || put_row(c, &c->limit[i], row, room, j);
         }
-        n += put_commands(c, &c->limit[i], room, j);
         if (n == before && c->limit[i].factor > 0)
             cli_note(c->cli, "not in the base, because some run has no value, or only a lower bound: %s",
                      c->limit[i].text);
     }
+    for (size_t i = 0; i < c->n; i++)
+        n += put_commands(c, &c->limit[i], room, j);
     return n;
 }
 
