@@ -142,7 +142,8 @@ struct baro_difference {
     double high;        /**< its upper end */
     double floor;       /**< a shift below it is not called a change */
     unsigned flags;     /**< enum baro_value_flag of all values of the row together */
-    unsigned more_runs; /**< about how many runs on each side would decide; 0: not known, or decided */
+    unsigned more_runs; /**< about how many runs on each side would decide; 0: not known, more than 30, or
+                           decided */
     size_t row;         /**< its row in the set */
 };
 
@@ -159,9 +160,9 @@ struct baro_difference {
  * With one run on a side a shift is called a change beyond a larger floor (of the wall time with the time that the run
  * waited for cores on top), and beyond all values of the other side; counts are the same where they are equal. Of more
  * runs, wall time that the runs waited more for cores is no change. Bounds are never compared as values: where it is
- * known how far one may be off, the largest possible values have to tell a change, too. A command that only some runs of
- * a side have is neither new nor gone: the others used nothing of it. Rows of the job come first, then those of phases, tasks and commands; of these each
- * fact's rows together, those with the largest difference first.
+ * known how far one may be off, the largest possible values have to tell a change, too. A command that only some runs
+ * of a side have is neither new nor gone: the others used nothing of it. Rows of the job come first, then those of
+ * phases, tasks and commands; of these each fact's rows together, those with the largest difference first.
  * @param before from 1 to the number of runs - 1.
  * @return 0; -EINVAL; -ENOMEM.
  */

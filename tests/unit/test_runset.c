@@ -307,7 +307,8 @@ TEST(a_bound_that_is_known_to_be_near)
         add_row(&h, 10, "command", "cpu_ns", cpu);
         for (int k = 0; k < 10; k++)
             h.cell[1][k].flags = BARO_VALUE_LOWER_BOUND;
-        assert_int_equal(compared(&h, 5, "b", "cpu_ns")->answer, missing == 5 ? BARO_ANSWER_CHANGED : BARO_ANSWER_UNKNOWN);
+        assert_int_equal(compared(&h, 5, "b", "cpu_ns")->answer,
+                         missing == 5 ? BARO_ANSWER_CHANGED : BARO_ANSWER_UNKNOWN);
         free(h.set.difference);
     }
 }

@@ -258,7 +258,8 @@ static double most_of_run(const struct comparison *c, const struct set_row *row,
     if (is_cpu_of_command(row))
         return cell->value + c->unfound_ns[run];
     for (size_t i = 0; i < sizeof(at_most) / sizeof(*at_most); i++) {
-        const struct set_row *most = strcmp(row->how->fact, at_most[i][0]) == 0 ? row_beside(c, row, at_most[i][1]) : NULL;
+        const struct set_row *most =
+            strcmp(row->how->fact, at_most[i][0]) == 0 ? row_beside(c, row, at_most[i][1]) : NULL;
         if (most && run < most->n && !most->cell[run].absent)
             return most->cell[run].value;
     }
@@ -266,8 +267,8 @@ static double most_of_run(const struct comparison *c, const struct set_row *row,
 }
 
 /* A bound can tell of a change in one direction alone, unless it is known how far it may be off: then the largest
- * values that are possible have to tell it, too. Example: at least 7 is more than 5; but 7 may not be more than at least
- * 5, unless that is at most 6. */
+ * values that are possible have to tell it, too. Example: at least 7 is more than 5; but 7 may not be more than at
+ * least 5, unless that is at most 6. */
 static bool bounds_allow(const struct comparison *c, const struct set_row *row, struct side *a, struct side *b,
                          const struct baro_difference *d)
 {

@@ -49,7 +49,8 @@ static unsigned choose_columns(const struct table *t, unsigned width, bool shown
         shown[c] = true;
         before += c + 1 < t->columns ? t->width[c] + 2 : 0;
     }
-    for (unsigned i = 0; width && i < t->n_drop && before + (last < TABLE_LAST_LEAST ? last : TABLE_LAST_LEAST) > width; i++) {
+    for (unsigned i = 0; width && i < t->n_drop && before + (last < TABLE_LAST_LEAST ? last : TABLE_LAST_LEAST) > width;
+         i++) {
         shown[t->drop[i]] = false;
         before -= t->width[t->drop[i]] + 2;
     }

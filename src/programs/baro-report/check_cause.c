@@ -154,7 +154,8 @@ static void put_processes(struct buf *b, const struct baro_summary *s, const cha
     buf_str(b, v.u64 == 1 ? " process" : " processes");
 }
 
-static void note_cause(const struct check *c, struct limit *l, const struct baro_fold *fold, const struct baro_runset_row *row)
+static void note_cause(const struct check *c, struct limit *l, const struct baro_fold *fold,
+                       const struct baro_runset_row *row)
 {
     const struct baro_summary *s = baro_fold_summary(fold);
     buf_clear(&l->cause);

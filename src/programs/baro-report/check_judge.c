@@ -308,8 +308,9 @@ static void put_excess(const struct limit *l, struct buf *b)
 static void put_lack_of_base(const struct check *c, const struct limit *l, struct buf *b)
 {
     if (c->base.is_there)
-        buf_str(b, isinf(l->high) ? "the base has no value of it, nor can --update give it one: it may be more than is known"
-                                  : "the base has no value of it (--update)");
+        buf_str(b, isinf(l->high)
+                       ? "the base has no value of it, nor can --update give it one: it may be more than is known"
+                       : "the base has no value of it (--update)");
     else if (c->base_path) {
         buf_str(b, "there is no base ");
         text_escaped(b, c->base_path, strlen(c->base_path));

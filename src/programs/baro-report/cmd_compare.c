@@ -23,12 +23,11 @@
 #include "programs/common/output.h"
 
 #define FACTS 5u
-static const char *const shown[FACTS][2] = {
-    {"wall_ns", "wall"},
-    {"cpu_ns", "cpu"},
-    {"rss_peak_bytes", "memory"},
-    {"io_wchar_bytes", "write()"},
-    {"processes_started", "processes"}};
+static const char *const shown[FACTS][2] = {{"wall_ns", "wall"},
+                                            {"cpu_ns", "cpu"},
+                                            {"rss_peak_bytes", "memory"},
+                                            {"io_wchar_bytes", "write()"},
+                                            {"processes_started", "processes"}};
 
 /* ---- commands with parameters ---- */
 

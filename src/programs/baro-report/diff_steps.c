@@ -17,7 +17,7 @@
 #define ROWS_MOST 15u
 #define CHAIN_MOST 32u /* drivers above a step that count */
 #define NAME_MOST 200u
-#define FIGURES 42u /* columns beside a name */
+#define FIGURES 42u     /* columns beside a name */
 #define DIGITS_LEAST 4u /* so many in a row are a pid or a part of a temporary name */
 
 /* A step of one side. */

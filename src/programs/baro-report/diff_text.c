@@ -99,10 +99,11 @@ static void visit_table(void *context, const struct baro_difference *d)
 const char *diff_advice(const struct baro_runset *set, size_t before)
 {
     bool is_enough = before > 1 && baro_runset_runs(set) - before > 1;
-    return is_enough ? ""
-                     : "Of one run only a large change can be told: a fifth of the job's CPU time, a quarter and 0.1 s of a "
-                       "command's or phase's, twice the wall time. "
-                       "Several runs on each side tell more: --before, --after.";
+    return is_enough
+               ? ""
+               : "Of one run only a large change can be told: a fifth of the job's CPU time, a quarter and 0.1 s of a "
+                 "command's or phase's, twice the wall time. "
+                 "Several runs on each side tell more: --before, --after.";
 }
 
 static void put_advice(const struct baro_runset *set, size_t before, unsigned width, struct buf *ret)
