@@ -165,19 +165,24 @@ static bool find_slowness(const struct baro_runset *set, double *room, double *r
  * used at least 51.4 ms; the job used 537 ms, and all commands together at least 531: c4 used at most 57. */
 static void find_unfound(const struct baro_runset *set, double *ret)
 {
-    for (size_t k = 0; k < set->n_runs; k++) {
-        bool is_known = false;
-        ret[k] = 0;
+    for (size_t k = 0; k < set->n_runs; k++)
+        ret[k] = NAN;
+    for (int is_command = 0; is_command < 2; is_command++) {
         for (size_t i = 0; i < set->n_rows; i++) {
             const struct set_row *row = &set->row[i];
-            bool is_job = strcmp(row->how->fact, "cpu_ns") == 0 && strcmp(row->how->scope, "job") == 0;
-            if ((!is_job && !is_cpu_of_command(row)) || k >= row->n || row->cell[k].absent)
+            if (strcmp(row->how->fact, "cpu_ns") != 0 || strcmp(row->how->scope, is_command ? "command" : "job") != 0)
                 continue;
-            is_known = is_known || (is_job && !(row->cell[k].flags & BARO_VALUE_LOWER_BOUND));
-            ret[k] += is_job ? row->cell[k].value : -row->cell[k].value;
+            for (size_t k = 0; k < row->n; k++) {
+                const struct cell *c = &row->cell[k];
+                if (!c->absent && is_command)
+                    ret[k] -= c->value;
+                else if (!c->absent && !(c->flags & BARO_VALUE_LOWER_BOUND))
+                    ret[k] = c->value;
+            }
         }
-        ret[k] = !is_known ? NAN : ret[k] > 0 ? ret[k] : 0;
     }
+    for (size_t k = 0; k < set->n_runs; k++)
+        ret[k] = ret[k] < 0 ? 0 : ret[k]; /* NAN stays */
 }
 
 /* ---- one row ---- */
