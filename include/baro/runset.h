@@ -85,6 +85,14 @@ BARO_API const struct baro_runset_row *baro_runset_row(const struct baro_runset 
 BARO_API enum baro_absent baro_runset_value(const struct baro_runset *set, size_t row, size_t run,
                                             struct baro_value *ret);
 
+/**
+ * How large a value may be that is only a bound, or an estimate. A command, phase or task has at most what the job has;
+ * of CPU time a command has at most what no other command is known to have used. Example: the job used 537 ms, all
+ * commands at least 531, and one of them at least 51: it is from 51 to 57 ms.
+ * @return the largest value that is possible, of an exact one itself; INFINITY if it is not known.
+ */
+BARO_API double baro_runset_most(const struct baro_runset *set, size_t row, size_t run);
+
 /* ---- parts of one job ---- */
 /** How the values of a row differ between runs that are parts of one job at the same time, such as its ranks. */
 struct baro_spread {

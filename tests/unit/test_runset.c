@@ -307,8 +307,12 @@ TEST(a_bound_that_is_known_to_be_near)
         add_row(&h, 10, "command", "cpu_ns", cpu);
         for (int k = 0; k < 10; k++)
             h.cell[1][k].flags = BARO_VALUE_LOWER_BOUND;
+        for (size_t k = 0; k < h.set.n_rows; k++)
+            runset_index(&h.set, k);
+        near(baro_runset_most(&h.set, 1, 0), (100 + missing) * 1e6, 1);
         assert_int_equal(compared(&h, 5, "b", "cpu_ns")->answer,
                          missing == 5 ? BARO_ANSWER_CHANGED : BARO_ANSWER_UNKNOWN);
+        map_done(&h.set.by_name);
         free(h.set.difference);
     }
 }

@@ -117,7 +117,6 @@ struct comparison {
     size_t before, rows; /* before: runs before; rows: those that share alpha */
     bool is_paired;      /* run i of both sides is of one pair */
     double *slowness;    /* of each run: see find_slowness(); NULL: not known */
-    double *unfound_ns;  /* of each run: CPU time of the job that no command is known to have used; NAN: not known */
     double *room;        /* for three values of each run: those of a row, those of another one, sorted ones */
 };
 
@@ -161,30 +160,6 @@ static bool find_slowness(const struct baro_runset *set, double *room, double *r
     return commands >= COMMANDS_LEAST;
 }
 
-/* A command may have used what it is known to have, and at most what no command is known to have on top. Example: c4
- * used at least 51.4 ms; the job used 537 ms, and all commands together at least 531: c4 used at most 57. */
-static void find_unfound(const struct baro_runset *set, double *ret)
-{
-    for (size_t k = 0; k < set->n_runs; k++)
-        ret[k] = NAN;
-    for (int is_command = 0; is_command < 2; is_command++) {
-        for (size_t i = 0; i < set->n_rows; i++) {
-            const struct set_row *row = &set->row[i];
-            if (strcmp(row->how->fact, "cpu_ns") != 0 || strcmp(row->how->scope, is_command ? "command" : "job") != 0)
-                continue;
-            for (size_t k = 0; k < row->n; k++) {
-                const struct cell *c = &row->cell[k];
-                if (!c->absent && is_command)
-                    ret[k] -= c->value;
-                else if (!c->absent && !(c->flags & BARO_VALUE_LOWER_BOUND))
-                    ret[k] = c->value;
-            }
-        }
-    }
-    for (size_t k = 0; k < set->n_runs; k++)
-        ret[k] = ret[k] < 0 ? 0 : ret[k]; /* NAN stays */
-}
-
 /* ---- one row ---- */
 
 /* 1, -1: beyond the floor; 0: not */
@@ -214,16 +189,6 @@ static struct shift interval_of(const struct comparison *c, const struct set_row
     return agrees && own.high - own.low < s.high - s.low ? own : s;
 }
 
-/* Returns the row of another fact of the same job, phase or command; NULL: there is none. */
-static const struct set_row *row_beside(const struct comparison *c, const struct set_row *row, const char *fact)
-{
-    for (size_t i = 0; i < compared_count; i++) {
-        if (strcmp(compared_facts[i].scope, row->how->scope) == 0 && strcmp(compared_facts[i].fact, fact) == 0)
-            return runset_find(c->set, &compared_facts[i], row->is.name);
-    }
-    return NULL;
-}
-
 static double median_of(const struct side *side, double *room)
 {
     memcpy(room, side->at, side->n * sizeof(*room));
@@ -236,7 +201,7 @@ static double median_of(const struct side *side, double *room)
 static double waited_ns(const struct comparison *c, const struct set_row *row, double shift, bool is_one)
 {
     bool is_wall = strcmp(row->how->fact, "wall_ns") == 0;
-    const struct set_row *waits = is_wall ? row_beside(c, row, "run_delay_ns") : NULL;
+    const struct set_row *waits = is_wall ? runset_beside(c->set, row->how->scope, "run_delay_ns", row->is.name) : NULL;
     size_t runs = c->set->n_runs;
     double *room = c->room + runs;
     struct side a = {.at = room}, b = {.at = room + c->before};
@@ -250,32 +215,10 @@ static double waited_ns(const struct comparison *c, const struct set_row *row, d
     return (more > 0) == (shift > 0) ? fabs(more) : 0; /* of NAN: NAN or 0 */
 }
 
-/* Returns the largest value that a run may have; NAN: it is not known. */
-static double most_of_run(const struct comparison *c, const struct set_row *row, size_t run)
-{
-    static const char *const at_most[][2] = {{"rss_peak_bytes", "rss_peak_at_most_bytes"},
-                                             {"processes_started", "processes_started_at_most"}};
-    const struct cell *cell = run < row->n ? &row->cell[run] : NULL;
-    if (!cell || cell->absent)
-        return cell && cell->absent != BARO_ABSENT_NONE ? NAN : 0;
-    if (!(cell->flags & BARO_VALUE_LOWER_BOUND))
-        return cell->value;
-    if (is_cpu_of_command(row))
-        return cell->value + c->unfound_ns[run];
-    for (size_t i = 0; i < sizeof(at_most) / sizeof(*at_most); i++) {
-        const struct set_row *most =
-            strcmp(row->how->fact, at_most[i][0]) == 0 ? row_beside(c, row, at_most[i][1]) : NULL;
-        if (most && run < most->n && !most->cell[run].absent)
-            return most->cell[run].value;
-    }
-    return NAN;
-}
-
 /* A bound can tell of a change in one direction alone, unless it is known how far it may be off: then the largest
  * values that are possible have to tell it, too. Example: at least 7 is more than 5; but 7 may not be more than at
  * least 5, unless that is at most 6. */
-static bool bounds_allow(const struct comparison *c, const struct set_row *row, struct side *a, struct side *b,
-                         const struct baro_difference *d)
+static bool bounds_allow(const struct comparison *c, struct side *a, struct side *b, const struct baro_difference *d)
 {
     bool grew = d->shift > 0;
     struct side *less = grew ? a : b;
@@ -289,8 +232,8 @@ static bool bounds_allow(const struct comparison *c, const struct set_row *row, 
         return false;
     less->n = 0;
     for (size_t i = from; i < to; i++) {
-        double most = most_of_run(c, row, i);
-        if (isnan(most))
+        double most = baro_runset_most(c->set, d->row, i);
+        if (isinf(most))
             return false;
         add_value(less, most);
     }
@@ -329,7 +272,7 @@ static void judge(const struct comparison *c, const struct set_row *row, struct 
     else
         d->more_runs = d->flags & BOUNDS ? 0 : runs_to_decide(d, least);
     bool is_same = d->answer == BARO_ANSWER_SAME;
-    if ((is_same && d->flags & BOUNDS) || (d->answer == BARO_ANSWER_CHANGED && !bounds_allow(c, row, a, b, d))) {
+    if ((is_same && d->flags & BOUNDS) || (d->answer == BARO_ANSWER_CHANGED && !bounds_allow(c, a, b, d))) {
         d->answer = BARO_ANSWER_UNKNOWN;
         d->more_runs = 0;
     }
@@ -431,15 +374,13 @@ static int compare_all(struct baro_runset *set, size_t before, bool is_paired, s
     if (before < 1 || before >= set->n_runs)
         return error_set(err, -EINVAL, "there is nothing to compare: it takes a run on both sides");
     struct baro_difference *all = calloc(set->n_rows + 1, sizeof(*all));
-    double *room = calloc(5 * set->n_runs, sizeof(*room)), *slowness = room + 3 * set->n_runs;
+    double *room = calloc(4 * set->n_runs, sizeof(*room)), *slowness = room + 3 * set->n_runs;
     if (!all || !room) {
         free(all);
         free(room);
         return error_set(err, -ENOMEM, "out of memory");
     }
     struct comparison c = {.set = set, .before = before, .is_paired = is_paired, .room = room};
-    c.unfound_ns = room + 4 * set->n_runs;
-    find_unfound(set, c.unfound_ns);
     size_t n = 0;
     for (size_t i = 0; i < set->n_rows; i++)
         c.rows += may_change(&set->row[i], set->n_runs, room);

@@ -13,7 +13,6 @@
 #include "output/rows/escaped.h"
 #include "output/text/read_fact.h"
 #include "programs/baro-report/check.h"
-#include "programs/baro-report/diff.h"
 #include "programs/common/opt.h"
 
 #define ESTIMATE_RATIO 0.1 /* an estimate may be off by so much */
@@ -28,16 +27,6 @@ static double larger(double a, double b)
 
 static const struct bounds not_known = {0, NAN, INFINITY, 0};
 
-static size_t row_of(const struct check *c, const struct baro_fact *fact, const struct baro_runset_row *like)
-{
-    const struct baro_runset_row *row;
-    size_t i = 0;
-    while ((row = baro_runset_row(c->set, i)) &&
-           (row->fact != fact || strcmp(row->scope, like->scope) != 0 || strcmp(row->name, like->name) != 0))
-        i++;
-    return i;
-}
-
 static bool is_status(const struct limit *l)
 {
     return strcmp(l->is.fact->name, "wait_status") == 0;
@@ -49,62 +38,17 @@ static bool is_foreign(const struct check *c, const struct limit *l, size_t run)
     return l->factor > 0 && l->is.fact->unit == BARO_UNIT_NS && c->run[run].is_elsewhere;
 }
 
-/* The most that the job may have of a fact of its commands, phases and tasks. */
-static double most_of_job(const struct check *c, const char *fact, size_t run)
-{
-    struct baro_value v, most;
-    if (baro_runset_value(c->set, diff_job_row(c->set, fact), run, &v) != BARO_PRESENT)
-        return INFINITY;
-    if (v.flags & BARO_VALUE_ESTIMATE)
-        return v.real * (1 + ESTIMATE_RATIO);
-    if (!(v.flags & BARO_VALUE_LOWER_BOUND))
-        return v.real;
-    bool is_rss = strcmp(fact, "rss_peak_bytes") == 0;
-    size_t row = is_rss ? diff_job_row(c->set, "rss_peak_at_most_bytes") : SIZE_MAX;
-    return baro_runset_value(c->set, row, run, &most) != BARO_PRESENT ? INFINITY
-           : most.flags & BARO_VALUE_ESTIMATE                         ? most.real * (1 + ESTIMATE_RATIO)
-                                                                      : most.real;
-}
-
-/* A part has no more than the whole job. Of CPU time a command has at most what no command is known to have used on
- * top: of 537 ms all commands used at least 531, and one of them at least 51, so that it is from 51 to 57 ms. */
-static double most_of_part(const struct check *c, const struct baro_runset_row *is, size_t run, double value)
-{
-    double most = most_of_job(c, is->fact->name, run), others = 0;
-    bool is_shared = strcmp(is->scope, "command") == 0 && strcmp(is->fact->name, "cpu_ns") == 0;
-    if (strcmp(is->scope, "job") == 0 || is->fact->semantics == BARO_FACT_PROPERTY)
-        return INFINITY;
-    const struct baro_runset_row *row;
-    for (size_t i = 0; is_shared && (row = baro_runset_row(c->set, i)); i++) {
-        struct baro_value v;
-        if (row != is && row->fact == is->fact && baro_runset_value(c->set, i, run, &v) == BARO_PRESENT)
-            others += v.real;
-    }
-    return larger(most - others, value);
-}
-
 /* Example: at least 1.2 GB with an upper bound of 1.3 GB is from 1.2 to 1.3 GB; about 100 is from 90 to 110. */
 struct bounds check_bounds(const struct check *c, const struct limit *l, size_t row, size_t run)
 {
-    struct baro_value v, at_most = {.absent = BARO_ABSENT_NONE};
+    struct baro_value v;
     if (is_foreign(c, l, run) || baro_runset_value(c->set, row, run, &v) != BARO_PRESENT)
         return not_known;
-    struct bounds ret = {v.real, v.real, v.real, v.flags};
-    const unsigned both = BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND;
-    if (v.flags & BARO_VALUE_ESTIMATE || (v.flags & both) == both) {
+    struct bounds ret = {v.real, v.real, baro_runset_most(c->set, row, run), v.flags};
+    if (v.flags & BARO_VALUE_ESTIMATE)
         ret.low = v.real * (1 - ESTIMATE_RATIO);
-        ret.high = v.real * (1 + ESTIMATE_RATIO);
-    } else if (v.flags & BARO_VALUE_UPPER_BOUND) {
-        ret.low = 0;
-    } else if (v.flags & BARO_VALUE_LOWER_BOUND) {
-        ret.high = INFINITY;
-        size_t other = l->is.at_most ? row_of(c, l->is.at_most, baro_runset_row(c->set, row)) : SIZE_MAX;
-        if (baro_runset_value(c->set, other, run, &at_most) == BARO_PRESENT)
-            ret.high = at_most.real * (at_most.flags & BARO_VALUE_ESTIMATE ? 1 + ESTIMATE_RATIO : 1);
-        ret.high = ret.high < v.real ? v.real : ret.high;
-    }
-    double most = ret.high > v.real ? most_of_part(c, baro_runset_row(c->set, row), run, v.real) : ret.high;
-    ret.high = ret.high < most ? ret.high : most;
+    else if (v.flags & BARO_VALUE_UPPER_BOUND)
+        ret.low = v.flags & BARO_VALUE_LOWER_BOUND ? v.real * (1 - ESTIMATE_RATIO) : 0;
     if (c->run[run].is_partial && !is_status(l)) {
         ret.high = INFINITY;
         ret.flags |= BARO_VALUE_LOWER_BOUND;
