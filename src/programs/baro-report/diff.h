@@ -51,6 +51,8 @@ bool diff_steps(const struct baro_steps *before, const struct baro_steps *after,
 size_t diff_job_row(const struct baro_runset *set, const char *fact);
 /* Collects the known values of runs, sorted; `without` is left out. Returns how many there are. */
 size_t diff_values(const struct baro_runset *set, size_t row, size_t from, size_t to, size_t without, double *ret);
+/* The CPU time of each command after, as a ratio of that before, sorted; to be freed. Returns how many there are. */
+size_t diff_ratios(const struct baro_runset *set, double **ret);
 /* Of one run against runs from `from` to `to`: "other processes used 1.8 cores". Returns whether there is a reason. */
 bool noise_of_run(const struct baro_runset *set, size_t run, size_t from, size_t to, struct buf *ret);
 /* Of both sides: "other processes used 0.1 to 1.8 cores before, 0.2 after". Returns how many there are. */

@@ -200,6 +200,7 @@ void diff_markdown(const struct baro_runset *set, size_t before, struct buf *ret
         buf_str(ret, " instead of ");
         markdown_code(ret, c->before, strlen(c->before), false);
     }
+    buf_str(ret, baro_circumstance_count(set) ? "." : "");
     size_t at = ret->len;
     buf_str(ret, " Of the machine: ");
     if (!noise_of_sides(set, before, ret))

@@ -229,22 +229,16 @@ static bool put_holder(struct buf *b, const struct baro_runset *set, const struc
     return true;
 }
 
-/* Says that most commands use more, or less, alike, where that is so: of three quarters of them the ratio is beyond
- * half of the middle one. */
+/* Says that most commands use more, or less, alike, where that is so: of three quarters of them the difference is
+ * beyond half of the middle one. */
 static void put_alike(struct buf *b, const struct baro_runset *set, bool is_more)
 {
-    size_t all = baro_difference_count(set), n = 0;
-    double *ratio = calloc(all + 1, sizeof(*ratio));
-    for (size_t i = 0; ratio && i < all; i++) {
-        const struct baro_difference *d = baro_difference_get(set, i);
-        if (strcmp(d->scope, "command") == 0 && strcmp(d->fact->name, "cpu_ns") == 0 && d->before > 0 && d->after > 0)
-            ratio[n++] = is_more ? d->after / d->before - 1 : 1 - d->after / d->before;
-    }
-    if (n)
-        sort_numbers(ratio, n);
-    double middle = n >= ALIKE_LEAST ? sorted_median(ratio, n) : 0;
-    if (middle > 0.02 && ratio[n / 4] > middle / 2)
-        buf_printf(b, ": most commands alike, %s%.0f %% in the middle", is_more ? "+" : "-", 100 * middle);
+    double *ratio;
+    size_t n = diff_ratios(set, &ratio);
+    double middle = n >= ALIKE_LEAST ? sorted_median(ratio, n) - 1 : 0;
+    double quarter = n ? ratio[is_more ? n / 4 : n - 1 - n / 4] - 1 : 0;
+    if (is_more ? middle > 0.02 && quarter > middle / 2 : middle < -0.02 && quarter < middle / 2)
+        buf_printf(b, ": most commands alike, %+.0f %% in the middle", 100 * middle);
     free(ratio);
 }
 
