@@ -67,7 +67,8 @@ BARO_API double baro_runset_fact_floor(int i, double value);
 
 /** A row. Members may be added at the end: take what baro_runset_row() returns, make no arrays. */
 struct baro_runset_row {
-    const char *scope;            /**< "job", "command", "phase" or "task" */
+    const char *scope;            /**< "job", "command", "phase", "task", or "holder": a command at the job's peak of
+                                       memory */
     const char *name;             /**< of the command, phase ("test/flaky") or task; "" for the job */
     const struct baro_fact *fact; /**< what the values are; a constant */
 };
@@ -83,6 +84,14 @@ BARO_API const struct baro_runset_row *baro_runset_row(const struct baro_runset 
  */
 BARO_API enum baro_absent baro_runset_value(const struct baro_runset *set, size_t row, size_t run,
                                             struct baro_value *ret);
+
+/**
+ * How large a value may be that is only a bound, or an estimate. A command, phase or task has at most what the job has;
+ * of CPU time a command has at most what no other command is known to have used. Example: the job used 537 ms, all
+ * commands at least 531, and one of them at least 51: it is from 51 to 57 ms.
+ * @return the largest value that is possible, of an exact one itself; INFINITY if it is not known.
+ */
+BARO_API double baro_runset_most(const struct baro_runset *set, size_t row, size_t run);
 
 /* ---- parts of one job ---- */
 /** How the values of a row differ between runs that are parts of one job at the same time, such as its ranks. */
@@ -141,7 +150,8 @@ struct baro_difference {
     double high;        /**< its upper end */
     double floor;       /**< a shift below it is not called a change */
     unsigned flags;     /**< enum baro_value_flag of all values of the row together */
-    unsigned more_runs; /**< about how many runs on each side would decide; 0: not known, or decided */
+    unsigned more_runs; /**< about how many runs on each side would decide; 0: not known, more than 30, or
+                           decided */
     size_t row;         /**< its row in the set */
 };
 
@@ -156,9 +166,11 @@ struct baro_difference {
  *
  * Counts that do not vary (bytes of write(), processes, the status) have no floor with four runs or more on each side.
  * With one run on a side a shift is called a change beyond a larger floor (of the wall time with the time that the run
- * waited for cores on top), and beyond all values of the other side; counts are the same where they are equal. Bounds
- * are never compared as values. Rows of the job come first, then those of phases, tasks and commands; of these each
- * fact's rows together, those with the largest difference first.
+ * waited for cores on top), and beyond all values of the other side; counts are the same where they are equal. Of more
+ * runs, wall time that the runs waited more for cores is no change. Bounds are never compared as values: where it is
+ * known how far one may be off, the largest possible values have to tell a change, too. A command that only some runs
+ * of a side have is neither new nor gone: the others used nothing of it. Rows of the job come first, then those of
+ * phases, tasks and commands; of these each fact's rows together, those with the largest difference first.
  * @param before from 1 to the number of runs - 1.
  * @return 0; -EINVAL; -ENOMEM.
  */

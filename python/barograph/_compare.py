@@ -103,7 +103,7 @@ class Difference(NamedTuple):
         if self.verdict != "cannot tell":
             return self.verdict
         if self.runs_needed:
-            return f"{self.runs_needed} runs would tell"
+            return f"needs {self.runs_needed} runs"
         return "only a bound" if self.mark in ("lower_bound", "upper_bound") else "cannot tell"
 
 
@@ -179,7 +179,9 @@ class Comparison:
         rows = [(row.difference or 0.0, row) for row in self.rows if (row.scope, row.fact) == ("command", of.fact)]
         most = max((d / size for d, _ in rows if d / size > 0), default=0.0) if size else 0.0
         row = next((row for d, row in rows if size and most and d / size == most), None)
-        if row is None or not _is_much(row):
+        if row is None or most < 1 / 3 or not _is_much(row):  # it explains too little
+            return ""
+        if row.fact == "rss_peak_bytes" and most > 1.2:  # it is larger than the job's peak has grown: at another time
             return ""
         share = f", {100 * most:.0f} % of it" if most < 0.995 else ""
         return f" ({shown(row.name) or '(not known)'} {row.difference_text.partition(' (')[0]}{share})"

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 /* The kernel fills a page with lines of such a file before it returns any (seq_read_iter(), fs/seq_file.c), so a read
  * of far less than that is the whole file. */
@@ -103,4 +106,21 @@ void fd_raise_limit(void)
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &most) < 0)
         setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int fd_make_folders(const char *path)
+{
+    char part[PATH_MAX];
+    for (const char *at = path; *at;) {
+        at += strspn(at, "/");
+        at += strcspn(at, "/");
+        size_t n = (size_t)(at - path);
+        if (n >= sizeof(part))
+            return -ENAMETOOLONG;
+        memcpy(part, path, n);
+        part[n] = 0;
+        if (mkdir(part, 0777) < 0 && errno != EEXIST)
+            return -errno;
+    }
+    return 0;
 }

@@ -40,6 +40,9 @@ ssize_t fd_read_record(int dirfd, const char *path, void *at, size_t cap);
 /* Writes all, retrying EINTR and short counts. Returns 0 or -errno with *ret_done (may be NULL) what was written. */
 int fd_write_all(int fd, const void *at, size_t len, size_t *ret_done);
 
+/* Makes a folder and those above it. Returns 0 or -errno. */
+int fd_make_folders(const char *path);
+
 /* Opens those of standard input, output and error that are closed, on something that can neither be read nor written.
  * Otherwise a file that is opened later would get one of their numbers. */
 void fd_hold_standard(void);

@@ -167,6 +167,7 @@ def test_the_base(check, run, work):
     assert found["processes<=base"]["answer"] == "kept" and found["processes<=base"]["allowed"] == 1
     told, found = check(*budget, work / "more.baro", status=1)
     assert found["processes<=base"]["answer"] == "broken" and found["processes<=base"]["why"] == "4 (400 %) over 1"
+    assert found["processes<=base"]["cause"].startswith("sleep "), "which is not the base's, once"
     assert found["command:* processes<=base+1"]["answer"] == "broken", "sleep ran four times"
     # times of another machine are not compared, counts are
     base.write_text(base.read_text().replace('"cores": "', '"cores": "1'))

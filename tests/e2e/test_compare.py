@@ -88,7 +88,8 @@ def test_bars_fit_a_terminal(run, work):
     """A bar for each command, in a terminal alone."""
     shell = f"stty cols 80 rows 24; {run.binary} compare -n 6 'sleep 0.01' 'sleep 0.1'"
     done = subprocess.run(["script", "-qc", shell, "/dev/null"], capture_output=True, text=True, check=True)
-    bars = re.findall(r"^[ab]  [█▒─#=-]+ *[\d.]+ \w+ \(.*\)$", done.stdout.replace("\r", ""), re.M)
+    bars = re.findall(r"^[ab]  [█▒┃─#=|-]+ *[\d.]+ \w+ \(.*\)$", done.stdout.replace("\r", ""), re.M)
+    assert "┃ the median" in done.stdout and all(b.count("┃") == 1 for b in bars)
     assert len(bars) == 2 and max(map(len, bars)) <= 80, done.stdout
     assert "▒" not in run("compare", "-n", "1", "true", "true", status=0).stdout
 

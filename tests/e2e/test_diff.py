@@ -34,7 +34,7 @@ def test_two_runs(run, pair):
     assert found["job", "", "wait_status"]["answer"] == "changed"
     assert found["job", "", "processes_started"] | {"answer": "changed", "shift": 1} == found["job", "", "processes_started"]
     assert found["command", "sh", "processes"]["answer"] == "new"
-    assert told["sentence"].startswith("It ended with exit 3 instead of exit 0. After used ")
+    assert told["sentence"].startswith("It ended with exit 3 instead of exit 0. After started 1 ")
     assert re.search(r"[\d.]+ ms \(\d+ %\) more CPU: python3 \+[\d.]+ ms", told["sentence"])
     text = run("diff", *pair, status=0).stdout
     assert re.search(r"^cpu +[\d.]+ ms +[\d.]+ ms +\+[\d.]+ ms +\+\d+ % +changed$", text, re.M), text
@@ -51,6 +51,35 @@ def test_the_same_run(run, pair):
     assert found["job", "", "cpu_ns"]["answer"] == "unknown", "one run each"
     assert told["sentence"].startswith("No change is certain.")
     assert told["circumstances"] == []
+
+
+def test_the_cause_of_memory_held_the_peak(run, work):
+    """A larger command that ran after the peak is not the cause of it."""
+    fill = "x = bytearray({} << 20)"
+    for name in ("parser", "codegen"):
+        (work / name).symlink_to(PYTHON)
+    parser, codegen = ([f"{work}/{name} -S -c '{fill.format('{}')}'; " for name in ("parser", "codegen")])
+    run("run", "-q", "-o", work / "a.baro", "--", "sh", "-c", parser.format(30) + "true", status=0)
+    run("run", "-q", "-o", work / "b.baro", "--", "sh", "-c", parser.format(80) + codegen.format(60) + "true", status=0)
+    told, found = differences(run, work / "a.baro", work / "b.baro")
+    assert found["job", "", "rss_peak_bytes"]["answer"] == "changed"
+    assert re.search(r" more memory: parser \+[45]\d\.\d MB", told["sentence"]), told["sentence"]
+    assert re.search(r" more process(es)?: codegen \+1", told["sentence"]), told["sentence"]
+
+
+def test_what_was_written(run, work):
+    """Bytes are named with the command that wrote them, and a few bytes have no word."""
+    for name, size in (("a", 0), ("b", 9)):
+        (work / name).mkdir()
+        for i in range(4):
+            run("run", "-q", "-o", work / name / f"{i}.baro", "--", "sh", "-c",
+                f"head -c {size}000000 /dev/zero >{work}/x; sleep 0.01; printf %0{3 + size}d 1", status=0)
+    told, found = differences(run, work / "a", work / "b")
+    assert re.search(r"After wrote 9\.\d+ MB (\(.*?\) )?more", told["sentence"]), told["sentence"]
+    assert ("command", "head", "io_write_bytes") in found
+    narrow = subprocess.run(["script", "-qc", f"stty cols 80; {run.binary} diff {work}/a {work}/b", "/dev/null"],
+                            capture_output=True, text=True, check=True).stdout
+    assert max(map(len, narrow.replace("\r", "").splitlines())) <= 80 and re.search(r"^cpu .* [+-][\d.]+ .s ", narrow, re.M)
 
 
 def test_groups(run, work):

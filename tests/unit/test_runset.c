@@ -128,16 +128,16 @@ TEST(groups_that_do_not_differ)
 /* compared.def names facts that there are. */
 TEST(facts_that_have_rows)
 {
-    static const char *const scopes[] = {"job", "command", "phase", "task"};
-    int n = baro_runset_fact_count(), found[4] = {0};
+    static const char *const scopes[] = {"job", "command", "phase", "task", "holder"};
+    int n = baro_runset_fact_count(), found[5] = {0};
     for (int i = 0; i < n; i++) {
         assert_non_null(baro_runset_fact(i));
-        for (int k = 0; k < 4; k++)
+        for (int k = 0; k < 5; k++)
             found[k] += strcmp(baro_runset_fact_scope(i), scopes[k]) == 0;
         assert_true(baro_runset_fact_floor(i, 0) > 0 &&
                     baro_runset_fact_floor(i, 1e12) >= baro_runset_fact_floor(i, 0));
     }
-    assert_int_equal(found[0] + found[1] + found[2] + found[3], n);
+    assert_int_equal(found[0] + found[1] + found[2] + found[3] + found[4], n);
     assert_true(found[0] && found[1] && found[2] && found[3]);
     assert_null(baro_runset_fact(n));
     assert_null(baro_runset_fact_scope(-1));
@@ -251,6 +251,67 @@ TEST(wall_time_of_one_run_each)
         for (size_t i = 0; i < h.set.n_rows; i++)
             runset_index(&h.set, i);
         assert_int_equal(compared(&h, 1, "", "wall_ns")->answer, way == 1 ? BARO_ANSWER_CHANGED : BARO_ANSWER_UNKNOWN);
+        map_done(&h.set.by_name);
+        free(h.set.difference);
+    }
+}
+
+/* 277 ms more wall time in five runs each are no change if they waited 300 ms more for cores. */
+TEST(wall_time_that_waits_explain)
+{
+    double wall[10], waits[10];
+    for (int is_waited = 0; is_waited < 2; is_waited++) {
+        struct hand_set h = {0};
+        for (int k = 0; k < 10; k++) {
+            wall[k] = 500e6 + k % 5 * 1e6 + (k < 5 ? 0 : 277e6);
+            waits[k] = 200e6 + (k < 5 ? 0 : is_waited * 300e6);
+        }
+        add_row(&h, 10, "job", "wall_ns", wall);
+        add_row(&h, 10, "job", "run_delay_ns", waits);
+        for (size_t i = 0; i < h.set.n_rows; i++)
+            runset_index(&h.set, i);
+        assert_int_equal(compared(&h, 5, "", "wall_ns")->answer, is_waited ? BARO_ANSWER_UNKNOWN : BARO_ANSWER_CHANGED);
+        map_done(&h.set.by_name);
+        free(h.set.difference);
+    }
+}
+
+/* A short process is called as at its last sample, which only some runs have taken in time: no command is new. */
+TEST(names_that_only_some_runs_have)
+{
+    const double bash[] = {36, 35, 36, 36, 36, 36, 35, 36}, one[] = {0, 0, 0, 0, 1, 1, 1, 1};
+    struct hand_set h = {0};
+    add_row(&h, 8, "command", "processes", bash);
+    add_row(&h, 8, "command", "processes", one);
+    for (int k = 0; k < 4; k++)
+        h.cell[1][k].absent = BARO_ABSENT_NONE;
+    assert_int_equal(compared(&h, 4, "b", "processes")->answer, BARO_ANSWER_NEW);
+    h.cell[1][6].absent = h.cell[1][7].absent = BARO_ABSENT_NONE;
+    const struct baro_difference *d = compared(&h, 4, "b", "processes");
+    assert_int_equal(d->answer, BARO_ANSWER_UNKNOWN);
+    near(d->before, 0, 0);
+    free(h.set.difference);
+}
+
+/* A command's CPU time may be more by what no command is known to have used: 5 ms do not hide 40, and 60 do. */
+TEST(a_bound_that_is_known_to_be_near)
+{
+    for (int missing = 5; missing <= 60; missing += 55) {
+        struct hand_set h = {0};
+        double cpu[10], job[10];
+        for (int k = 0; k < 10; k++) {
+            cpu[k] = (100 + k % 5 * 0.1 + (k < 5 ? 0 : 40)) * 1e6;
+            job[k] = cpu[k] + missing * 1e6;
+        }
+        add_row(&h, 10, "job", "cpu_ns", job);
+        add_row(&h, 10, "command", "cpu_ns", cpu);
+        for (int k = 0; k < 10; k++)
+            h.cell[1][k].flags = BARO_VALUE_LOWER_BOUND;
+        for (size_t k = 0; k < h.set.n_rows; k++)
+            runset_index(&h.set, k);
+        near(baro_runset_most(&h.set, 1, 0), (100 + missing) * 1e6, 1);
+        assert_int_equal(compared(&h, 5, "b", "cpu_ns")->answer,
+                         missing == 5 ? BARO_ANSWER_CHANGED : BARO_ANSWER_UNKNOWN);
         map_done(&h.set.by_name);
         free(h.set.difference);
     }

@@ -12,7 +12,7 @@
 #define ALPHA 0.05
 #define RANKS_LEAST 4u
 #define STEADY_LEAST 4u
-#define MORE_MOST 100.0
+#define MORE_MOST 30.0 /* so many runs are no advice */
 #define BOUNDS (BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND)
 
 const char *baro_answer_name(enum baro_answer answer)
@@ -27,24 +27,31 @@ struct side {
     size_t n, lacking, absent; /* lacking: runs without such a row; absent: runs with a value that is not known */
     unsigned flags;
     double least, most;
+    bool is_zero_lacking; /* a run without such a row has used nothing of it */
 };
+
+static void add_value(struct side *side, double v)
+{
+    side->least = side->n && side->least < v ? side->least : v;
+    side->most = side->n && side->most > v ? side->most : v;
+    side->at[side->n++] = v;
+}
 
 /* slowness: of each run, by which its values are divided; NULL: by nothing */
 static void take_side(const struct set_row *row, size_t from, size_t to, const double *slowness, struct side *ret)
 {
     for (size_t i = from; i < to; i++) {
         const struct cell *c = i < row->n ? &row->cell[i] : NULL;
-        if (!c || c->absent == BARO_ABSENT_NONE) {
-            ret->lacking++;
-        } else if (c->absent) {
+        bool is_lacking = !c || c->absent == BARO_ABSENT_NONE;
+        ret->lacking += is_lacking;
+        if (is_lacking && !ret->is_zero_lacking)
+            continue;
+        if (!is_lacking && c->absent) {
             ret->absent++;
-        } else {
-            double v = c->value / (slowness ? slowness[i] : 1);
-            ret->least = ret->n && ret->least < v ? ret->least : v;
-            ret->most = ret->n && ret->most > v ? ret->most : v;
-            ret->at[ret->n++] = v;
-            ret->flags |= c->flags;
+            continue;
         }
+        add_value(ret, is_lacking ? 0 : c->value / (slowness ? slowness[i] : 1));
+        ret->flags |= is_lacking ? 0 : c->flags;
     }
 }
 
@@ -110,7 +117,7 @@ struct comparison {
     size_t before, rows; /* before: runs before; rows: those that share alpha */
     bool is_paired;      /* run i of both sides is of one pair */
     double *slowness;    /* of each run: see find_slowness(); NULL: not known */
-    double *room;        /* for two values of each run: those of a row, and others */
+    double *room;        /* for three values of each run: those of a row, those of another one, sorted ones */
 };
 
 /* ---- a run that was slow as a whole ---- */
@@ -173,7 +180,8 @@ static struct shift interval_of(const struct comparison *c, const struct set_row
     struct shift s = shift_of(a, b, alpha, is_paired);
     if (!is_slowness_used || isnan(s.low))
         return s;
-    struct side own_a = {.at = a->at}, own_b = {.at = b->at};
+    struct side own_a = {.at = a->at, .is_zero_lacking = a->is_zero_lacking},
+                own_b = {.at = b->at, .is_zero_lacking = b->is_zero_lacking};
     take_side(row, 0, c->before, c->slowness, &own_a);
     take_side(row, c->before, c->set->n_runs, c->slowness, &own_b);
     struct shift own = shift_of(&own_a, &own_b, alpha, is_paired);
@@ -181,52 +189,58 @@ static struct shift interval_of(const struct comparison *c, const struct set_row
     return agrees && own.high - own.low < s.high - s.low ? own : s;
 }
 
-/* Returns the largest value that another fact has for the same job or phase in runs `from` to `to`; NAN: it is not
- * known of all of them. */
-static double most_of(const struct comparison *c, const struct set_row *row, const char *fact, size_t from, size_t to)
+static double median_of(const struct side *side, double *room)
 {
-    const struct set_row *found = NULL;
-    struct side all = {.at = c->room + c->set->n_runs};
-    for (size_t i = 0; i < compared_count && !found; i++) {
-        if (strcmp(compared_facts[i].scope, row->how->scope) == 0 && strcmp(compared_facts[i].fact, fact) == 0)
-            found = runset_find(c->set, &compared_facts[i], row->is.name);
-    }
-    if (found)
-        take_side(found, from, to, NULL, &all);
-    return all.n == to - from ? all.most : NAN;
+    memcpy(room, side->at, side->n * sizeof(*room));
+    return side->n ? ranks_median(room, side->n) : NAN;
 }
 
-/* Beyond which difference it is called a change. Of one run each the wall time differs by what the job waited for
- * cores, too, which other processes used. */
-static double floor_here(const struct comparison *c, const struct set_row *row, const struct side *a,
-                         const struct side *b, double before, bool is_one)
+/* How much of a difference of wall time the waits for cores explain, which other processes used: of one run each all
+ * that a run waited, of more the difference of the medians if it has the same sign. Example: 277 ms more wall time, and
+ * 290 ms more waits: the program may be as fast as it was. */
+static double waited_ns(const struct comparison *c, const struct set_row *row, double shift, bool is_one)
 {
-    double floor = floor_of(row->how, before, is_one);
-    if (is_steady(row->how, a, b))
-        return 0;
-    return is_one && strcmp(row->how->fact, "wall_ns") == 0 ? floor + most_of(c, row, "run_delay_ns", 0, c->set->n_runs)
-                                                            : floor;
+    bool is_wall = strcmp(row->how->fact, "wall_ns") == 0;
+    const struct set_row *waits = is_wall ? runset_beside(c->set, row->how->scope, "run_delay_ns", row->is.name) : NULL;
+    size_t runs = c->set->n_runs;
+    double *room = c->room + runs;
+    struct side a = {.at = room}, b = {.at = room + c->before};
+    if (!waits)
+        return is_wall && is_one ? NAN : 0;
+    take_side(waits, 0, c->before, NULL, &a);
+    take_side(waits, c->before, runs, NULL, &b);
+    if (is_one)
+        return a.n + b.n == runs ? larger(a.most, b.most) : NAN;
+    double more = median_of(&b, room + runs) - median_of(&a, room + runs);
+    return (more > 0) == (shift > 0) ? fabs(more) : 0; /* of NAN: NAN or 0 */
 }
 
-/* A bound can tell of a change in one direction alone. Example: at least 7 is more than 5; but 7 may not be more than
- * at least 5, unless that is at most 6. */
-static bool bounds_allow(const struct comparison *c, const struct set_row *row, const struct side *a,
-                         const struct side *b, const struct baro_difference *d)
+/* A bound can tell of a change in one direction alone, unless it is known how far it may be off: then the largest
+ * values that are possible have to tell it, too. Example: at least 7 is more than 5; but 7 may not be more than at
+ * least 5, unless that is at most 6. */
+static bool bounds_allow(const struct comparison *c, struct side *a, struct side *b, const struct baro_difference *d)
 {
-    static const char *const at_most[][2] = {{"rss_peak_bytes", "rss_peak_at_most_bytes"},
-                                             {"processes_started", "processes_started_at_most"}};
     bool grew = d->shift > 0;
-    const struct side *less = grew ? a : b, *more = grew ? b : a;
+    struct side *less = grew ? a : b;
+    const struct side *more = grew ? b : a;
     if (more->flags & BARO_VALUE_UPPER_BOUND)
         return false;
     if (!(less->flags & BARO_VALUE_LOWER_BOUND))
         return true;
-    for (size_t i = 0; i < sizeof(at_most) / sizeof(*at_most); i++) {
-        if (strcmp(row->how->fact, at_most[i][0]) == 0)
-            return most_of(c, row, at_most[i][1], grew ? 0 : c->before, grew ? c->before : c->set->n_runs) + d->floor <
-                   more->least;
+    size_t from = grew ? 0 : c->before, to = grew ? c->before : c->set->n_runs;
+    if (less->n < to - from) /* not all are known */
+        return false;
+    less->n = 0;
+    for (size_t i = from; i < to; i++) {
+        double most = baro_runset_most(c->set, d->row, i);
+        if (isinf(most))
+            return false;
+        add_value(less, most);
     }
-    return false;
+    if (isnan(d->low))
+        return more->least - less->most > d->floor;
+    struct shift s = shift_of(a, b, ALPHA / (double)c->rows, c->is_paired && a->n == c->before && b->n == c->before);
+    return way_of(s.estimate, d->floor) == way_of(d->shift, d->floor) && (grew ? s.low > 0 : s.high < 0);
 }
 
 static void judge(const struct comparison *c, const struct set_row *row, struct side *a, struct side *b,
@@ -235,22 +249,30 @@ static void judge(const struct comparison *c, const struct set_row *row, struct 
     size_t least = a->n < b->n ? a->n : b->n;
     bool is_one = least < 2;
     struct shift s = {NAN, NAN, NAN};
-    d->floor = floor_here(c, row, a, b, d->before, is_one);
+    d->floor = is_steady(row->how, a, b) ? 0 : floor_of(row->how, d->before, is_one);
     if (!is_one)
         s = interval_of(c, row, a, b, d->floor);
     d->shift = isnan(s.estimate) ? d->after - d->before : s.estimate;
     d->low = s.low;
     d->high = s.high;
-    if (isnan(s.low))
+    double waited = waited_ns(c, row, d->shift, is_one);
+    if (is_one)
+        d->floor += waited;
+    double nearest = d->shift > 0 ? s.low : -s.high; /* the end of the interval that is nearer to zero */
+    bool is_waited = !is_one && waited > 0 && way_of(d->shift, d->floor) &&
+                     (nearest <= waited || !way_of(d->shift, d->floor + waited));
+    if (is_waited)
+        d->answer = BARO_ANSWER_UNKNOWN;
+    else if (isnan(s.low))
         d->answer = answer_of_one(a, b, d, row->how->is_exact);
     else if (way_of(d->shift, d->floor) && (s.low > 0 || s.high < 0))
         d->answer = BARO_ANSWER_CHANGED;
     else if (s.low >= -d->floor && s.high <= d->floor)
         d->answer = BARO_ANSWER_SAME;
     else
-        d->more_runs = runs_to_decide(d, least);
+        d->more_runs = d->flags & BOUNDS ? 0 : runs_to_decide(d, least);
     bool is_same = d->answer == BARO_ANSWER_SAME;
-    if ((is_same && d->flags & BOUNDS) || (d->answer == BARO_ANSWER_CHANGED && !bounds_allow(c, row, a, b, d))) {
+    if ((is_same && d->flags & BOUNDS) || (d->answer == BARO_ANSWER_CHANGED && !bounds_allow(c, a, b, d))) {
         d->answer = BARO_ANSWER_UNKNOWN;
         d->more_runs = 0;
     }
@@ -268,12 +290,6 @@ static bool may_change(const struct set_row *row, size_t runs, double *room)
     return all.n > 1 && all.most - all.least > floor_of(row->how, all.least, false);
 }
 
-static double median_of(const struct side *side, double *room)
-{
-    memcpy(room, side->at, side->n * sizeof(*room));
-    return side->n ? ranks_median(room, side->n) : NAN;
-}
-
 static void compare_row(const struct comparison *c, const struct set_row *row, struct baro_difference *d)
 {
     size_t runs = c->set->n_runs;
@@ -281,15 +297,22 @@ static void compare_row(const struct comparison *c, const struct set_row *row, s
     struct side a = {.at = c->room}, b = {.at = c->room + c->before};
     take_side(row, 0, c->before, NULL, &a);
     take_side(row, c->before, runs, NULL, &b);
+    bool is_some = (a.lacking && a.lacking < c->before) || (b.lacking && b.lacking < runs - c->before);
+    if (is_some && row->is.fact->semantics == BARO_FACT_SUM) { /* a short process had another name at its last sample */
+        a = (struct side){.at = c->room, .is_zero_lacking = true};
+        b = (struct side){.at = c->room + c->before, .is_zero_lacking = true};
+        take_side(row, 0, c->before, NULL, &a);
+        take_side(row, c->before, runs, NULL, &b);
+    }
     d->n_before = a.n;
     d->n_after = b.n;
     d->flags = a.flags | b.flags;
     d->low = d->high = d->shift = NAN;
     d->before = median_of(&a, sorted);
     d->after = median_of(&b, sorted);
-    if (a.lacking == c->before && b.n)
+    if (a.lacking == c->before && !b.lacking && b.n)
         d->answer = BARO_ANSWER_NEW;
-    else if (b.lacking == runs - c->before && a.n)
+    else if (b.lacking == runs - c->before && !a.lacking && a.n)
         d->answer = BARO_ANSWER_GONE;
     else if (a.n && b.n)
         judge(c, row, &a, &b, d);
@@ -351,7 +374,7 @@ static int compare_all(struct baro_runset *set, size_t before, bool is_paired, s
     if (before < 1 || before >= set->n_runs)
         return error_set(err, -EINVAL, "there is nothing to compare: it takes a run on both sides");
     struct baro_difference *all = calloc(set->n_rows + 1, sizeof(*all));
-    double *room = calloc(3 * set->n_runs, sizeof(*room)), *slowness = room + 2 * set->n_runs;
+    double *room = calloc(4 * set->n_runs, sizeof(*room)), *slowness = room + 3 * set->n_runs;
     if (!all || !room) {
         free(all);
         free(room);

@@ -33,6 +33,7 @@ static const struct {
     {"memory allowed", "limits", "memory_at_most_bytes"},
     {"control group", "", "cgroup"},
     {"event source", "accounting", "event_source"},
+    {"limit reached", "exit", "ended_by"},
 };
 _Static_assert(sizeof(circumstances) / sizeof(*circumstances) == CIRCUMSTANCES, "one text for each");
 
@@ -233,7 +234,7 @@ static void put_circumstance(struct buf *b, const struct baro_summary *s, size_t
     struct baro_value v;
     baro_summary_value(s, id, 0, &v);
     if (v.absent)
-        buf_str(b, "not known");
+        buf_str(b, v.absent == BARO_ABSENT_NONE ? "none" : "not known");
     else if (fact->type == BARO_FACT_TEXT)
         buf_str(b, v.text);
     else if (fact->type == BARO_FACT_REAL)

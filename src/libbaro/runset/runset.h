@@ -22,7 +22,7 @@ struct compared {
 extern const struct compared compared_facts[];
 extern const size_t compared_count;
 
-#define CIRCUMSTANCES 8u
+#define CIRCUMSTANCES 9u
 
 struct set_row {
     struct baro_runset_row is;
@@ -54,6 +54,10 @@ void runset_run_done(struct set_run *run);
 bool runset_index(struct baro_runset *set, size_t row);
 /* Returns the row of a fact and a name, such as a command; NULL: there is none. */
 struct set_row *runset_find(const struct baro_runset *set, const struct compared *how, const char *name);
+
+/* most.c: returns the row of a scope, a fact and a name; NULL: there is none. */
+const struct set_row *runset_beside(const struct baro_runset *set, const char *scope, const char *fact,
+                                    const char *name);
 
 /* Returns what circumstance @p i of set_run.text is, such as "CPU model". */
 const char *circumstance_name(size_t i);

@@ -52,12 +52,13 @@ static size_t fit(const char *at, size_t len, unsigned n)
 /* Which columns are shown; the columns that stand before the last one. */
 static unsigned choose_columns(const struct table *t, unsigned width, bool shown[TABLE_COLUMNS])
 {
-    unsigned before = 0;
+    unsigned before = 0, last = t->width[t->columns - 1];
     for (unsigned c = 0; c < t->columns; c++) {
         shown[c] = true;
         before += c + 1 < t->columns ? t->width[c] + 2 : 0;
     }
-    for (unsigned i = 0; width && i < t->n_drop && before + TABLE_LAST_LEAST > width; i++) {
+    for (unsigned i = 0; width && i < t->n_drop && before + (last < TABLE_LAST_LEAST ? last : TABLE_LAST_LEAST) > width;
+         i++) {
         shown[t->drop[i]] = false;
         before -= t->width[t->drop[i]] + 2;
     }

@@ -18,7 +18,7 @@ struct table {
     struct buf text;               /* cells, each ended by NUL */
     size_t cells;
     unsigned char drop[TABLE_COLUMNS]; /* the columns to leave out, in this order, while the last column would be
-                                          narrower than TABLE_LAST_LEAST */
+                                          narrower than TABLE_LAST_LEAST, and than its text */
     unsigned n_drop;
     bool ascii;  /* signs and characters beyond ASCII are replaced (text_ascii) */
     bool shrink; /* the widest columns of text are truncated, not the last one alone; none of drop is left out */

@@ -110,6 +110,9 @@ void check_put_value(const struct check *c, struct buf *b, const struct limit *l
 /* check_cause.c: notes the cause of what the last run of the set has used beyond its limits. */
 void check_cause(struct check *c, const struct baro_fold *fold);
 
+/* Which fact of commands says where one of the job comes from; NULL: none. */
+const char *check_fact_of_commands(const char *fact);
+
 /* check_text.c */
 /* "3.1 s, 0.1 s (3 %) over: cc1 2.9 s" */
 void check_put_evidence(const struct check *c, const struct limit *l, struct buf *b);

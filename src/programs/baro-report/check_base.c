@@ -20,6 +20,7 @@
 #define BASE_FORMAT 1
 #define FILE_MOST (4u << 20)
 #define TEXT_MOST 4096u
+#define COMMANDS_MOST 30u
 
 /* ---- the machine ---- */
 
@@ -211,6 +212,21 @@ static bool is_first(const struct check *c, size_t limit, const struct baro_runs
     return true;
 }
 
+/* What each command has of a limit on the job, so that the one that has more is found later. */
+static size_t put_commands(const struct check *c, const struct limit *l, double *room, struct json *j)
+{
+    const char *fact = check_fact_of_commands(l->is.fact->name);
+    const struct baro_runset_row *is;
+    size_t n = 0;
+    for (size_t row = 0; fact && l->factor > 0 && strcmp(l->is.scope, "job") == 0 && n < COMMANDS_MOST &&
+                         (is = baro_runset_row(c->set, row));
+         row++) {
+        if (strcmp(is->scope, "command") == 0 && strcmp(is->fact->name, fact) == 0 && is_first(c, c->n, is))
+            n += put_row(c, l, row, room, j);
+    }
+    return n;
+}
+
 static size_t put_values(const struct check *c, double *room, struct json *j)
 {
     size_t n = 0;
@@ -225,6 +241,8 @@ static size_t put_values(const struct check *c, double *room, struct json *j)
             cli_note(c->cli, "not in the base, because some run has no value, or only a lower bound: %s",
                      c->limit[i].text);
     }
+    for (size_t i = 0; i < c->n; i++)
+        n += put_commands(c, &c->limit[i], room, j);
     return n;
 }
 

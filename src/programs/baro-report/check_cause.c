@@ -33,9 +33,44 @@ static void put_largest(struct buf *b, const struct baro_summary *s, const char 
     report_format(baro_summary_fact(id))(b, most);
 }
 
+const char *check_fact_of_commands(const char *fact)
+{
+    return strcmp(fact, "processes_started") == 0 ? "processes" : NULL;
+}
+
+/* "linker 2 instead of 1": the command that has most more than in the base. Returns whether there is one. */
+static bool put_grown(const struct check *c, struct buf *b, const struct baro_summary *s, const char *fact)
+{
+    uint64_t was = 0, is = 0;
+    const char *name = NULL;
+    bool is_known = false;
+    for (size_t i = 0; i < report_rows(s, "commands"); i++) {
+        const char *command = report_row(s, "commands", "name", i).text;
+        struct baro_value v = report_row(s, "commands", fact, i);
+        const struct baro_runset_row row = {"command", command ? command : "",
+                                            baro_summary_fact(baro_summary_fact_find("commands", fact))};
+        const struct base_value *base = base_find(&c->base, &row);
+        uint64_t before = base ? (uint64_t)base->median : 0;
+        is_known = is_known || base;
+        if (v.u64 > before && v.u64 - before > is - was) {
+            is = v.u64;
+            was = before;
+            name = row.name;
+        }
+    }
+    if (!name || !is_known)
+        return false;
+    put_text(b, *name ? name : "(not known)");
+    buf_byte(b, ' ');
+    fmt_count(b, is);
+    buf_str(b, " instead of ");
+    fmt_count(b, was);
+    return true;
+}
+
 /* The names of the facts of commands, and of those who held most at a peak. */
-static void put_cause_of_job(struct buf *b, const struct baro_summary *s, const struct baro_timeline *t,
-                             const char *fact)
+static void put_cause_of_job(const struct check *c, struct buf *b, const struct baro_summary *s,
+                             const struct baro_timeline *t, const char *fact)
 {
     static const struct {
         const char *fact, *section, *of, *age;
@@ -56,7 +91,12 @@ static void put_cause_of_job(struct buf *b, const struct baro_summary *s, const 
     const char *largest = report_text(s, "job", "process_rss_peak_name");
     if (strcmp(fact, "process_rss_peak_bytes") == 0)
         put_text(b, largest);
-    else if (strcmp(fact, "wall_ns") != 0)
+    else if (check_fact_of_commands(fact)) {
+        if (!put_grown(c, b, s, of)) {
+            buf_str(b, "most are ");
+            put_largest(b, s, section, of);
+        }
+    } else if (strcmp(fact, "wall_ns") != 0)
         put_largest(b, s, section, of);
     struct baro_value when = report_fact(s, "job", age ? age : "");
     if (age && !when.absent) {
@@ -114,12 +154,13 @@ static void put_processes(struct buf *b, const struct baro_summary *s, const cha
     buf_str(b, v.u64 == 1 ? " process" : " processes");
 }
 
-static void note_cause(struct limit *l, const struct baro_fold *fold, const struct baro_runset_row *row)
+static void note_cause(const struct check *c, struct limit *l, const struct baro_fold *fold,
+                       const struct baro_runset_row *row)
 {
     const struct baro_summary *s = baro_fold_summary(fold);
     buf_clear(&l->cause);
     if (strcmp(row->scope, "job") == 0)
-        put_cause_of_job(&l->cause, s, baro_fold_timeline(fold), row->fact->name);
+        put_cause_of_job(c, &l->cause, s, baro_fold_timeline(fold), row->fact->name);
     else if (strcmp(row->scope, "phase") == 0)
         put_time_of_phase(&l->cause, baro_fold_timeline(fold), row->name);
     else if (strcmp(row->scope, "command") == 0)
@@ -142,7 +183,7 @@ void check_cause(struct check *c, const struct baro_fold *fold)
             struct bounds b = check_bounds(c, l, k, run);
             if (!isnan(b.value) && limit_is_over(l, b.low, allowed) && b.value > l->worst) {
                 l->worst = b.value;
-                note_cause(l, fold, row);
+                note_cause(c, l, fold, row);
             }
         }
     }

@@ -18,18 +18,14 @@
 #define ESTIMATE_RATIO 0.1 /* an estimate may be off by so much */
 #define BASE_RUNS_LEAST 3u /* of fewer runs it is not known how much they differ */
 #define NAMES_SHOWN 5u
+#define RUNS_LEAST 3u /* of which one is in the middle */
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
 
 static const struct bounds not_known = {0, NAN, INFINITY, 0};
-
-static size_t row_of(const struct check *c, const struct baro_fact *fact, const struct baro_runset_row *like)
-{
-    const struct baro_runset_row *row;
-    size_t i = 0;
-    while ((row = baro_runset_row(c->set, i)) &&
-           (row->fact != fact || strcmp(row->scope, like->scope) != 0 || strcmp(row->name, like->name) != 0))
-        i++;
-    return i;
-}
 
 static bool is_status(const struct limit *l)
 {
@@ -45,33 +41,19 @@ static bool is_foreign(const struct check *c, const struct limit *l, size_t run)
 /* Example: at least 1.2 GB with an upper bound of 1.3 GB is from 1.2 to 1.3 GB; about 100 is from 90 to 110. */
 struct bounds check_bounds(const struct check *c, const struct limit *l, size_t row, size_t run)
 {
-    struct baro_value v, most = {.absent = BARO_ABSENT_NONE};
+    struct baro_value v;
     if (is_foreign(c, l, run) || baro_runset_value(c->set, row, run, &v) != BARO_PRESENT)
         return not_known;
-    struct bounds ret = {v.real, v.real, v.real, v.flags};
-    const unsigned both = BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND;
-    if (v.flags & BARO_VALUE_ESTIMATE || (v.flags & both) == both) {
+    struct bounds ret = {v.real, v.real, baro_runset_most(c->set, row, run), v.flags};
+    if (v.flags & BARO_VALUE_ESTIMATE)
         ret.low = v.real * (1 - ESTIMATE_RATIO);
-        ret.high = v.real * (1 + ESTIMATE_RATIO);
-    } else if (v.flags & BARO_VALUE_UPPER_BOUND) {
-        ret.low = 0;
-    } else if (v.flags & BARO_VALUE_LOWER_BOUND) {
-        ret.high = INFINITY;
-        size_t other = l->is.at_most ? row_of(c, l->is.at_most, baro_runset_row(c->set, row)) : SIZE_MAX;
-        if (baro_runset_value(c->set, other, run, &most) == BARO_PRESENT)
-            ret.high = most.real * (most.flags & BARO_VALUE_ESTIMATE ? 1 + ESTIMATE_RATIO : 1);
-        ret.high = ret.high < v.real ? v.real : ret.high;
-    }
+    else if (v.flags & BARO_VALUE_UPPER_BOUND)
+        ret.low = v.flags & BARO_VALUE_LOWER_BOUND ? v.real * (1 - ESTIMATE_RATIO) : 0;
     if (c->run[run].is_partial && !is_status(l)) {
         ret.high = INFINITY;
         ret.flags |= BARO_VALUE_LOWER_BOUND;
     }
     return ret;
-}
-
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
 }
 
 /* Example: 1.05*base of a base of 5 runs from 2.9 to 3.2 s with the median 3 s allows 3.15 s, and is broken beyond
@@ -117,7 +99,8 @@ static size_t ends_of(size_t n)
 }
 
 /* What all runs say of a row. room: for three numbers of each run. A limit of its own on a peak or a count is one on
- * each run; else it is one on the median. */
+ * each run; else it is one on the median: what the runs differ by counts on top of how far the middle one may be off,
+ * not of the one that may be off most. Example: four runs of 39.0 MB and one of 39 to 57 MB are 39.0 to 39.1 MB. */
 static struct bounds bounds_of_all(const struct check *c, const struct limit *l, size_t row, double *room)
 {
     size_t runs = baro_runset_runs(c->set), n = runs + c->unread, known = 0;
@@ -142,6 +125,12 @@ static struct bounds bounds_of_all(const struct check *c, const struct limit *l,
     ret.high = high[n - 1 - k];
     if (known && is_each)
         ret.value = value[known - 1];
+    if (is_each || known < n || n < RUNS_LEAST || isinf(high[n - 1]))
+        return ret;
+    double least = check_median(low, n) - (ret.value - value[k]),
+           most = check_median(high, n) + (value[n - 1 - k] - ret.value);
+    ret.low = larger(ret.low, least);
+    ret.high = most < ret.high ? most : ret.high;
     return ret;
 }
 
@@ -260,6 +249,20 @@ static void put_excess(const struct limit *l, struct buf *b)
     }
 }
 
+static void put_lack_of_base(const struct check *c, const struct limit *l, struct buf *b)
+{
+    if (c->base.is_there)
+        buf_str(b, isinf(l->high)
+                       ? "the base has no value of it, nor can --update give it one: it may be more than is known"
+                       : "the base has no value of it (--update)");
+    else if (c->base_path) {
+        buf_str(b, "there is no base ");
+        text_escaped(b, c->base_path, strlen(c->base_path));
+        buf_str(b, " (--update makes it)");
+    } else
+        buf_str(b, "no base is named (--base FILE)");
+}
+
 /* ---- judging ---- */
 
 static void judge_row(const struct check *c, struct limit *l, size_t row, double *room)
@@ -288,7 +291,7 @@ static void judge_row(const struct check *c, struct limit *l, size_t row, double
         buf_str(&one.why, ": ");
     }
     if (!has_base)
-        buf_str(&one.why, c->base.is_there ? "the base has no value of it (--update)" : "there is no base (--update)");
+        put_lack_of_base(c, &one, &one.why);
     else if (one.outcome == OUTCOME_UNKNOWN)
         put_doubt(c, &one, row, top, &one.why);
     else if (one.outcome == OUTCOME_BROKEN)

@@ -42,6 +42,11 @@ static void put_why(const struct limit *l, struct buf *b)
     buf_str(b, text_of(&l->why));
     if (l->outcome == OUTCOME_BROKEN && *text_of(&l->cause)) {
         buf_str(b, *text_of(&l->why) ? ": " : "");
+        if (l->worst > 1.02 * l->middle) { /* the limit is on the median */
+            buf_str(b, "in the run of ");
+            check_put_number(b, l, l->worst);
+            buf_byte(b, ' ');
+        }
         buf_str(b, text_of(&l->cause));
     }
 }

@@ -22,9 +22,12 @@
 #include "programs/baro-report/diff.h"
 #include "programs/common/output.h"
 
-#define FACTS 4u
-static const char *const shown[FACTS][2] = {
-    {"wall_ns", "wall"}, {"cpu_ns", "cpu"}, {"rss_peak_bytes", "memory"}, {"io_wchar_bytes", "write()"}};
+#define FACTS 5u
+static const char *const shown[FACTS][2] = {{"wall_ns", "wall"},
+                                            {"cpu_ns", "cpu"},
+                                            {"rss_peak_bytes", "memory"},
+                                            {"io_wchar_bytes", "write()"},
+                                            {"processes_started", "processes"}};
 
 /* ---- commands with parameters ---- */
 

@@ -37,7 +37,7 @@ static void put_figures(const struct wall_times *w, struct buf *b)
 void compare_bars(const struct wall_times *commands, unsigned n, unsigned width, bool utf8, struct buf *ret)
 {
     unsigned cells = width > FIGURES + BAR_LEAST ? width - FIGURES : BAR_LEAST;
-    bool has_interval = true;
+    bool has_interval = true, is_beyond = false;
     double most = 0;
     for (unsigned i = 0; i < n; i++) {
         most = commands[i].most > most ? commands[i].most : most;
@@ -49,7 +49,10 @@ void compare_bars(const struct wall_times *commands, unsigned n, unsigned width,
         for (unsigned k = 0; k < cells; k++) {
             double at = most * (k + 0.5) / cells, half = most / cells / 2; /* the middle of the cell */
             bool is_interval = at + half > w->interval[0] && at - half <= w->interval[1];
-            if (is_interval)
+            is_beyond = is_beyond || (at - half > w->interval[1] && at - half <= w->most);
+            if (at + half > w->median && at - half <= w->median)
+                buf_str(ret, utf8 ? "┃" : "|");
+            else if (is_interval)
                 buf_str(ret, utf8 ? "▒" : "=");
             else if (at < w->interval[0])
                 buf_str(ret, utf8 ? "█" : "#");
@@ -60,9 +63,11 @@ void compare_bars(const struct wall_times *commands, unsigned n, unsigned width,
         put_figures(w, ret);
         buf_byte(ret, '\n');
     }
-    buf_printf(ret, "%s %s, %s up to the longest run\n", utf8 ? "▒" : "=",
-               has_interval ? "the median's interval of 95 %" : "all runs (six tell the median's interval)",
-               utf8 ? "─" : "-");
+    buf_printf(ret, "%s the median, %s %s", utf8 ? "┃" : "|", utf8 ? "▒" : "=",
+               has_interval ? "its interval of 95 %" : "all runs (six tell the median's interval)");
+    if (is_beyond)
+        buf_printf(ret, ", %s up to the longest run", utf8 ? "─" : "-");
+    buf_byte(ret, '\n');
 }
 
 /* Is it beyond three times the distance from the median to the farther quartile, and by a tenth of the median? Example:

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/fmt.h"
 #include "programs/common/find_program.h"
 
@@ -161,8 +162,9 @@ static int make_folder(struct compared_runs *r)
 {
     const char *tmp = getenv("TMPDIR");
     if (r->s->keep) {
-        if (mkdir(r->s->keep, 0777) < 0 && errno != EEXIST)
-            return cli_failf(r->cli, "can't make %s: %s", r->s->keep, strerror(errno));
+        int code = fd_make_folders(r->s->keep);
+        if (code < 0)
+            return cli_failf(r->cli, "can't make %s: %s", r->s->keep, strerror(-code));
         snprintf(r->folder, sizeof(r->folder), "%s", r->s->keep);
         return 0;
     }

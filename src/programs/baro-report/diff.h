@@ -28,7 +28,7 @@ int diff_page(const struct cli *cli, const struct baro_runset *set, const char *
               struct buf *ret);
 
 /* diff_words.c: one sentence that says what changed, and because of what */
-void diff_sentence(const struct baro_runset *set, struct buf *ret);
+void diff_sentence(const struct baro_runset *set, size_t before, struct buf *ret);
 /* What a fact is called: "cpu", "wall", "memory", ... */
 const char *diff_label(const struct baro_difference *d);
 void diff_value(struct buf *b, const struct baro_difference *d, double value);
@@ -36,7 +36,7 @@ void diff_value(struct buf *b, const struct baro_difference *d, double value);
 void diff_shift(struct buf *b, const struct baro_difference *d);
 /* "+12 %"; nothing where there is nothing before */
 void diff_percent(struct buf *b, const struct baro_difference *d);
-/* "changed", "same", "cannot tell", "9 runs would tell", "only a bound" */
+/* "changed", "same", "cannot tell", "needs 9 runs", "only a bound" */
 void diff_answer(struct buf *b, const struct baro_difference *d);
 /* Is the row worth showing? Of the job what was used; of others what differs by more than next to nothing. */
 bool diff_is_shown(const struct baro_difference *d);
@@ -51,6 +51,8 @@ bool diff_steps(const struct baro_steps *before, const struct baro_steps *after,
 size_t diff_job_row(const struct baro_runset *set, const char *fact);
 /* Collects the known values of runs, sorted; `without` is left out. Returns how many there are. */
 size_t diff_values(const struct baro_runset *set, size_t row, size_t from, size_t to, size_t without, double *ret);
+/* The CPU time of each command after, as a ratio of that before, sorted; to be freed. Returns how many there are. */
+size_t diff_ratios(const struct baro_runset *set, double **ret);
 /* Of one run against runs from `from` to `to`: "other processes used 1.8 cores". Returns whether there is a reason. */
 bool noise_of_run(const struct baro_runset *set, size_t run, size_t from, size_t to, struct buf *ret);
 /* Of both sides: "other processes used 0.1 to 1.8 cores before, 0.2 after". Returns how many there are. */

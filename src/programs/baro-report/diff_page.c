@@ -318,13 +318,20 @@ static void put_circumstances(const struct baro_runset *set, struct buf *html)
 static void put_above(struct page *page, void *context)
 {
     struct diff_page *p = context;
-    struct buf *html = page_html(page), sentence = {0};
-    diff_sentence(p->set, &sentence);
+    struct buf *html = page_html(page), sentence = {0}, noise = {0};
+    diff_sentence(p->set, p->before, &sentence);
     page_begin_section(page, "verdict", "In short");
     buf_str(html, "<div class=\"short\"><div><p class=\"sentence\">");
     page_prose_done(html, &sentence);
     buf_str(html, "</p>\n");
     put_circumstances(p->set, html);
+    buf_str(&noise, "Of the machine: ");
+    if (noise_of_sides(p->set, p->before, &noise)) {
+        buf_str(html, "<p class=\"besides\">");
+        page_prose_done(html, &noise);
+        buf_str(html, "</p>\n");
+    }
+    buf_done(&noise);
     buf_printf(html, "<p class=\"hint\">%s</p></div></div>\n", diff_advice(p->set, p->before));
     page_end_section(page);
     put_table(p, page, "job", "The job", "|answer|before>|after>|difference>|%>");

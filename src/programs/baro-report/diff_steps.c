@@ -17,6 +17,7 @@
 #define ROWS_MOST 15u
 #define CHAIN_MOST 32u /* drivers above a step that count */
 #define NAME_MOST 200u
+#define FIGURES 42u     /* columns beside a name */
 #define DIGITS_LEAST 4u /* so many in a row are a pid or a part of a temporary name */
 
 /* A step of one side. */
@@ -215,10 +216,10 @@ static void put_signed(struct buf *b, double size)
     fmt_duration(b, whole_of((size < 0 ? -size : size) + 0.5));
 }
 
-static void put_row(struct table *t, const struct pair *p)
+static void put_row(struct table *t, const struct pair *p, unsigned name_most)
 {
     struct buf b = {0}, name = {0};
-    report_step_name(step_of(p), NAME_MOST, &name);
+    report_step_name(step_of(p), name_most, &name);
     text_escaped(&b, (const char *)name.at, name.len);
     table_take(t, &b);
     put_cpu(t, &p->before, &b);
@@ -245,7 +246,7 @@ static void put_text(const struct pair *pairs, size_t n, struct report_style sty
         all += size_of(&pairs[i]);
         if (rows == ROWS_MOST || size_of(&pairs[i]) == 0)
             continue;
-        put_row(&t, &pairs[i]);
+        put_row(&t, &pairs[i], style.width > FIGURES + 20 ? style.width - FIGURES : NAME_MOST);
         shown += size_of(&pairs[i]);
         rows++;
     }

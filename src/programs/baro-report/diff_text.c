@@ -60,12 +60,9 @@ static void put_cell(struct table *t, void (*put)(struct buf *b, const struct ba
 static void put_row(struct table *t, const struct baro_difference *d)
 {
     struct buf b = {0};
-    text_escaped(&b, *d->name ? d->name : "", strlen(d->name));
-    if (!*d->name)
-        buf_str(&b, strcmp(d->scope, "job") == 0 ? diff_label(d) : "(not known)");
-    table_take(t, &b);
-    if (strcmp(d->scope, "job") != 0)
-        buf_str(&b, diff_label(d));
+    bool is_job = strcmp(d->scope, "job") == 0;
+    text_escaped(&b, d->name, strlen(d->name));
+    buf_printf(&b, "%s%s%s", *d->name || is_job ? "" : "(not known)", is_job ? "" : ": ", diff_label(d));
     table_take(t, &b);
     diff_value(&b, d, d->before);
     table_take(t, &b);
@@ -102,9 +99,11 @@ static void visit_table(void *context, const struct baro_difference *d)
 const char *diff_advice(const struct baro_runset *set, size_t before)
 {
     bool is_enough = before > 1 && baro_runset_runs(set) - before > 1;
-    return is_enough ? ""
-                     : "Of one run only a large change can be told (a fifth of the CPU time, twice the wall time). "
-                       "Several runs on each side tell more: --before, --after.";
+    return is_enough
+               ? ""
+               : "Of one run only a large change can be told: a fifth of the job's CPU time, a quarter and 0.1 s of a "
+                 "command's or phase's, twice the wall time. "
+                 "Several runs on each side tell more: --before, --after.";
 }
 
 static void put_advice(const struct baro_runset *set, size_t before, unsigned width, struct buf *ret)
@@ -119,11 +118,11 @@ static void put_advice(const struct baro_runset *set, size_t before, unsigned wi
 
 void diff_text(const struct baro_runset *set, size_t before, struct report_style style, struct buf *ret)
 {
-    static const char *const titles[] = {"", "", "before", "after", "difference", "", ""};
-    struct table t = {.columns = 7,
-                      .right = {false, false, true, true, true, true, false},
+    static const char *const titles[] = {"", "before", "after", "change", "", ""};
+    struct table t = {.columns = 6,
+                      .right = {false, true, true, true, true, false},
                       .ascii = !style.utf8,
-                      .drop = {5, 4},
+                      .drop = {4, 3},
                       .n_drop = 2};
     struct buf sentence = {0};
     put_runs(set, 0, before, "before", ret);
@@ -131,7 +130,7 @@ void diff_text(const struct baro_runset *set, size_t before, struct report_style
     put_circumstances(set, ret);
     put_noise(set, before, style.width, ret);
     buf_byte(ret, '\n');
-    diff_sentence(set, &sentence);
+    diff_sentence(set, before, &sentence);
     buf_byte(&sentence, '\n');
     wrap_lines(&sentence, 0, style.width);
     buf_add(ret, sentence.at, sentence.len);
@@ -191,7 +190,7 @@ void diff_markdown(const struct baro_runset *set, size_t before, struct buf *ret
     static const char head[] = "|  | before | after | difference | |\n|---|---:|---:|---:|---|\n";
     struct buf sentence = {0};
     size_t others = 0, after = baro_runset_runs(set) - before;
-    diff_sentence(set, &sentence);
+    diff_sentence(set, before, &sentence);
     markdown_escaped_text(ret, sentence.len ? (const char *)sentence.at : "", sentence.len);
     buf_printf(ret, "\n\n%zu run%s before, %zu after.", before, before == 1 ? "" : "s", after);
     for (size_t i = 0; i < baro_circumstance_count(set); i++) {
@@ -201,6 +200,7 @@ void diff_markdown(const struct baro_runset *set, size_t before, struct buf *ret
         buf_str(ret, " instead of ");
         markdown_code(ret, c->before, strlen(c->before), false);
     }
+    buf_str(ret, baro_circumstance_count(set) ? "." : "");
     size_t at = ret->len;
     buf_str(ret, " Of the machine: ");
     if (!noise_of_sides(set, before, ret))
@@ -254,7 +254,7 @@ void diff_json(const struct baro_runset *set, size_t before, struct buf *ret)
 {
     struct json j = {.out = ret, .pretty = true};
     struct buf sentence = {0}, noise = {0};
-    diff_sentence(set, &sentence);
+    diff_sentence(set, before, &sentence);
     buf_byte(&sentence, 0);
     json_begin(&j, '{');
     json_key_u64(&j, "format", 1);

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words and numbers of a comparison. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/sorted.h"
 #include "output/rows/escaped.h"
 #include "output/text/read_fact.h"
 #include "programs/baro-report/diff.h"
 
 static const struct {
-    const char *fact, *label, *used; /* used: of the sentence, with the amount before it */
+    const char *fact, *label, *verb, *what; /* verb, what: of the sentence: "wrote" 3 MB more "" */
 } labels[] = {
-    {"wall_ns", "wall", "more wall time"},
-    {"cpu_ns", "cpu", "more CPU"},
-    {"rss_peak_bytes", "memory", "more memory"},
-    {"process_rss_peak_bytes", "largest process", NULL},
-    {"io_rchar_bytes", "read()", "more read"},
-    {"io_wchar_bytes", "write()", "more written"},
-    {"io_read_bytes", "disk read", NULL},
-    {"io_write_bytes", "disk written", NULL},
-    {"processes_started", "processes", "more processes"},
-    {"processes", "processes", "more processes"},
-    {"wait_status", "status", NULL},
-    {"busy_job_ns", "gpu busy", "more GPU time"},
-    {"memory_job_peak_bytes", "gpu memory", "more GPU memory"},
+    {"wall_ns", "wall", "took", " wall time"},
+    {"cpu_ns", "cpu", "used", " CPU"},
+    {"rss_peak_bytes", "memory", "used", " memory"},
+    {"process_rss_peak_bytes", "largest process", NULL, NULL},
+    {"io_rchar_bytes", "read()", "read", ""},
+    {"io_wchar_bytes", "write()", "wrote", ""},
+    {"io_read_bytes", "disk read", NULL, NULL},
+    {"io_write_bytes", "disk written", NULL, NULL},
+    {"processes_started", "processes", "started", " processes"},
+    {"processes", "processes", "started", " processes"},
+    {"wait_status", "status", NULL, NULL},
+    {"busy_job_ns", "gpu busy", "used", " GPU time"},
+    {"memory_job_peak_bytes", "gpu memory", "used", " GPU memory"},
 };
 #define LABELS (sizeof(labels) / sizeof(*labels))
 
@@ -96,7 +98,7 @@ void diff_answer(struct buf *b, const struct baro_difference *d)
     if (d->answer != BARO_ANSWER_UNKNOWN)
         buf_str(b, baro_answer_name(d->answer));
     else if (d->more_runs)
-        buf_printf(b, "%u runs would tell", d->more_runs);
+        buf_printf(b, "needs %u runs", d->more_runs);
     else if (d->flags & (BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND))
         buf_str(b, "only a bound");
     else
@@ -111,6 +113,8 @@ bool diff_is_shown(const struct baro_difference *d)
         return d->before != 0 || d->after != 0 || strcmp(d->fact->name, "wait_status") == 0;
     if (d->answer == BARO_ANSWER_NEW || d->answer == BARO_ANSWER_GONE)
         return is_much && strcmp(d->fact->name, "rss_peak_bytes") != 0;
+    if (!d->n_before || !d->n_after) /* a name that only some runs of a side have */
+        return false;
     return d->answer == BARO_ANSWER_CHANGED || (d->answer == BARO_ANSWER_UNKNOWN && is_much);
 }
 
@@ -137,40 +141,147 @@ static bool is_certain(const struct baro_difference *d)
     return d->answer == BARO_ANSWER_CHANGED || d->answer == BARO_ANSWER_NEW || d->answer == BARO_ANSWER_GONE;
 }
 
+static bool is_of_one(const struct baro_difference *d)
+{
+    return d->n_before < 2 || d->n_after < 2;
+}
+
 /* Returns the row of a scope and a fact that differs most, of those that are certain if there are any; NULL: none. way:
- * 1, -1: only those that grew, or shrank; 0: both. */
+ * 1, -1: only those that grew, or shrank; 0: both. least: what differs by less is not looked for. Of one run each, of
+ * which little is certain, the largest one counts. */
 static const struct baro_difference *largest(const struct baro_runset *set, const char *scope, const char *fact,
-                                             int way)
+                                             int way, double least)
 {
     const struct baro_difference *most = NULL;
     for (size_t i = 0; i < baro_difference_count(set); i++) {
         const struct baro_difference *d = baro_difference_get(set, i);
-        if (strcmp(d->scope, scope) != 0 || strcmp(d->fact->name, fact) != 0 || way * size_of(d) < 0)
+        if (strcmp(d->scope, scope) != 0 || strcmp(d->fact->name, fact) != 0 || way * size_of(d) < 0 ||
+            absolute(size_of(d)) < least || d->answer == BARO_ANSWER_SAME || !(diff_is_shown(d) || is_certain(d)))
             continue;
-        if (!most ||
-            (is_certain(d) == is_certain(most) ? absolute(size_of(d)) > absolute(size_of(most)) : is_certain(d)))
+        bool is_alike = !most || is_of_one(d) || is_certain(d) == is_certain(most);
+        if (!most || (is_alike ? absolute(size_of(d)) > absolute(size_of(most)) : is_certain(d)))
             most = d;
     }
     return most;
 }
 
-/* The command that differs most in the same direction: ": cc1 +2.9 s in 12 more processes". */
-static void put_cause(struct buf *b, const struct baro_runset *set, const struct baro_difference *of)
+static void put_name(struct buf *b, const char *name)
 {
-    bool is_count = of->fact->unit == BARO_UNIT_NONE;
-    const struct baro_difference *most =
-        largest(set, "command", is_count ? "processes" : of->fact->name, size_of(of) < 0 ? -1 : 1);
-    if (!most || most->answer == BARO_ANSWER_SAME || !(diff_is_shown(most) || is_certain(most)))
-        return;
+    name = *name ? name : "(not known)";
+    text_escaped(b, name, strlen(name));
+}
+
+/* ---- causes ---- */
+
+#define PART_LEAST (1.0 / 3) /* a cause explains so much of a difference */
+#define PART_MOST 1.2
+#define ALIKE_LEAST 5u /* commands */
+
+/* The median of runs, of which those that lack the row have 0. */
+static double median_of(const struct baro_runset *set, size_t row, size_t from, size_t to)
+{
+    double *room = calloc(to - from, sizeof(*room));
+    size_t n = room ? diff_values(set, row, from, to, to, room) : 0;
+    for (; room && n < to - from; n++)
+        room[n] = 0;
+    if (room)
+        sort_numbers(room, n);
+    double median = room ? sorted_median(room, n) : 0;
+    free(room);
+    return median;
+}
+
+/* The command that held more, or less, at the job's peak of memory, with a good part of the difference. A command that
+ * ran before or after the peak is no cause of it, however large it is. Returns whether it is known who held it. */
+static bool put_holder(struct buf *b, const struct baro_runset *set, const struct baro_difference *of, size_t before)
+{
+    double most = 0, least = 0, size = size_of(of);
+    const char *name = "", *other = "";
+    bool is_known = false;
+    for (size_t i = 0; i < baro_runset_rows(set); i++) {
+        const struct baro_runset_row *row = baro_runset_row(set, i);
+        if (strcmp(row->scope, "holder") != 0)
+            continue;
+        double more = median_of(set, i, before, baro_runset_runs(set)) - median_of(set, i, 0, before);
+        is_known = true;
+        if (more / size > most / size) {
+            most = more;
+            name = row->name;
+        } else if (more / size < least / size) {
+            least = more;
+            other = row->name;
+        }
+    }
+    if (most / size < PART_LEAST)
+        return is_known;
     buf_str(b, ": ");
-    text_escaped(b, *most->name ? most->name : "(not known)", strlen(*most->name ? most->name : "(not known)"));
+    put_name(b, name);
+    buf_str(b, size < 0 ? " -" : " +");
+    put_amount(b, of, most);
+    if (most / size < 0.995)
+        buf_printf(b, " (%.0f %% of it)", most / size * 100);
+    if (most / size > PART_MOST && *other) { /* which had the peak before */
+        buf_str(b, size < 0 ? ", but +" : ", but -");
+        put_amount(b, of, least);
+        buf_str(b, " of ");
+        put_name(b, other);
+    }
+    return true;
+}
+
+/* Says that most commands use more, or less, alike, where that is so: of three quarters of them the difference is
+ * beyond half of the middle one. */
+static void put_alike(struct buf *b, const struct baro_runset *set, bool is_more)
+{
+    double *ratio;
+    size_t n = diff_ratios(set, &ratio);
+    double middle = n >= ALIKE_LEAST ? sorted_median(ratio, n) - 1 : 0;
+    double quarter = n ? ratio[is_more ? n / 4 : n - 1 - n / 4] - 1 : 0;
+    if (is_more ? middle > 0.02 && quarter > middle / 2 : middle < -0.02 && quarter < middle / 2)
+        buf_printf(b, ": most commands alike, %+.0f %% in the middle", 100 * middle);
+    free(ratio);
+}
+
+/* The command, or else the phase, that differs most in the same direction: ": cc1 +2.9 s in 12 more processes". */
+static void put_cause(struct buf *b, const struct baro_runset *set, const struct baro_difference *of, size_t before)
+{
+    static const char *const parts[][2] = {
+        {"processes_started", "processes"}, {"io_wchar_bytes", "io_write_bytes"}, {"io_rchar_bytes", "io_read_bytes"}};
+    bool is_count = of->fact->unit == BARO_UNIT_NONE, is_command = true;
+    const char *fact = of->fact->name;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        fact = strcmp(parts[i][0], fact) == 0 ? parts[i][1] : fact;
+    if (strcmp(fact, "rss_peak_bytes") == 0 && strcmp(of->scope, "job") == 0 && put_holder(b, set, of, before))
+        return;
+    double size = size_of(of), least = absolute(size) * PART_LEAST;
+    const struct baro_difference *most = largest(set, "command", fact, size < 0 ? -1 : 1, least);
+    if (!most && strcmp(of->scope, "phase") != 0) {
+        most = largest(set, "phase", fact, size < 0 ? -1 : 1, least);
+        is_command = false;
+    }
+    if (!most && strcmp(fact, "cpu_ns") == 0)
+        put_alike(b, set, size > 0);
+    double share = most ? size_of(most) / size : 0;
+    if (!most || (share > PART_MOST && of->fact->semantics == BARO_FACT_PEAK))
+        return;
+    buf_str(b, is_command ? ": " : ": phase ");
+    put_name(b, most->name);
     buf_byte(b, ' ');
     diff_shift(b, most);
-    double share = size_of(most) / size_of(of);
+    struct buf note = {0};
     if (share < 0.995)
-        buf_printf(b, " (%.0f %% of it)", share * 100);
+        buf_printf(&note, "%.0f %% of it", share * 100);
+    else if (share > PART_MOST)
+        buf_printf(&note, "others %s", size < 0 ? "more" : "less");
+    if (!is_certain(most)) {
+        buf_str(&note, note.len ? "; " : "");
+        diff_answer(&note, most);
+    }
+    if (note.len)
+        buf_printf(b, " (%.*s)", (int)note.len, (const char *)note.at);
+    buf_done(&note);
     const struct baro_difference *n = find_row(set, "command", most->name, "processes");
-    double more = n && !n->flags && !is_count ? size_of(n) : 0;
+    double more = n && !n->flags && is_certain(n) && is_command && !is_count ? size_of(n) : 0;
     if (more >= 1 || more <= -1) {
         buf_str(b, " in ");
         fmt_count(b, whole_of(absolute(more)));
@@ -179,7 +290,7 @@ static void put_cause(struct buf *b, const struct baro_runset *set, const struct
 }
 
 /* "3.10 s (12 %) more CPU: cc1 +2.90 s (94 % of it) in 12 more processes" */
-static void put_change(struct buf *b, const struct baro_runset *set, const struct baro_difference *d)
+static void put_change(struct buf *b, const struct baro_runset *set, const struct baro_difference *d, size_t before)
 {
     double size = size_of(d);
     put_amount(b, d, size);
@@ -189,12 +300,14 @@ static void put_change(struct buf *b, const struct baro_runset *set, const struc
         buf_byte(b, ')');
     }
     buf_str(b, size > 0 ? " more" : d->fact->unit == BARO_UNIT_NONE ? " fewer" : " less");
-    const char *used = labels[label_of(d)].used + sizeof("more") - 1;
+    const char *what = labels[label_of(d)].what;
     bool is_one = d->fact->unit == BARO_UNIT_NONE && absolute(size) < 1.5; /* "1 more process" */
-    buf_printf(b, "%.*s", (int)(strlen(used) - (is_one ? strlen("es") : 0)), used);
+    buf_printf(b, "%.*s", (int)(strlen(what) - (is_one ? strlen("es") : 0)), what);
     if (strcmp(d->scope, "command") != 0 && strcmp(d->fact->name, "wall_ns") != 0)
-        put_cause(b, set, d);
+        put_cause(b, set, d, before);
 }
+
+/* ---- the sentence ---- */
 
 /* Lists the facts of the job with an answer: "memory, read() and write()". */
 static size_t put_names(struct buf *b, const struct baro_runset *set, enum baro_answer answer)
@@ -203,7 +316,7 @@ static size_t put_names(struct buf *b, const struct baro_runset *set, enum baro_
     for (int way = 0; way < 2; way++) {
         for (size_t i = 0; i < baro_difference_count(set); i++) {
             const struct baro_difference *d = baro_difference_get(set, i);
-            if (*d->name || strcmp(d->scope, "job") != 0 || d->answer != answer || !labels[label_of(d)].used)
+            if (*d->name || strcmp(d->scope, "job") != 0 || d->answer != answer || !labels[label_of(d)].verb)
                 continue;
             if (!way) {
                 n++;
@@ -217,61 +330,140 @@ static size_t put_names(struct buf *b, const struct baro_runset *set, enum baro_
     return n;
 }
 
+static void put_part(struct buf *b, const struct baro_runset *set, const struct baro_difference *d, size_t before)
+{
+    put_name(b, d->name);
+    buf_printf(b, " %s ", labels[label_of(d)].verb);
+    put_change(b, set, d, before);
+}
+
 /* Names the phase, or the command, that changed most where no change of the job is certain: 5 % more CPU time of one
  * command of forty is 0.1 % of the job's. Returns whether there is one. */
-static bool put_parts(struct buf *b, const struct baro_runset *set)
+static bool put_parts(struct buf *b, const struct baro_runset *set, size_t before)
 {
     static const char *const facts[][2] = {
-        {"cpu_ns", "cpu_ns"}, {"rss_peak_bytes", "rss_peak_bytes"}, {"processes_started", "processes"}};
-    static const char *const scopes[][2] = {{"phase", "Phase "}, {"command", "Command "}};
+        {"processes_started", "processes"}, {"cpu_ns", "cpu_ns"}, {"rss_peak_bytes", "rss_peak_bytes"}};
+    static const char *const scopes[] = {"phase", "command"};
     bool is_any = false;
     for (size_t k = 0; k < sizeof(facts) / sizeof(*facts); k++) {
         const struct baro_difference *job = find_row(set, "job", "", facts[k][0]), *most = NULL;
-        size_t i = 0;
-        for (; i < 2 && !(most && most->answer == BARO_ANSWER_CHANGED); i++)
-            most = largest(set, scopes[i][0], facts[k][1], 0);
+        for (size_t i = 0; i < 2 && !(most && most->answer == BARO_ANSWER_CHANGED); i++)
+            most = largest(set, scopes[i], facts[k][1], 0, 0);
         if ((job && job->answer == BARO_ANSWER_CHANGED) || !most || most->answer != BARO_ANSWER_CHANGED)
             continue;
-        buf_str(b, scopes[i - 1][1]);
-        text_escaped(b, *most->name ? most->name : "(not known)", strlen(*most->name ? most->name : "(not known)"));
-        buf_str(b, " used ");
-        put_change(b, set, most);
+        buf_str(b, strcmp(most->scope, "phase") == 0 ? "Phase " : "Command ");
+        put_part(b, set, most, before);
         buf_str(b, ". ");
         is_any = true;
     }
     return is_any;
 }
 
-void diff_sentence(const struct baro_runset *set, struct buf *ret)
+/* Where no change is certain, the command whose CPU time differs most, as a number of these runs. */
+static void put_uncertain(struct buf *b, const struct baro_runset *set, size_t before)
 {
-    size_t changes = 0;
-    const struct baro_difference *status = find_row(set, "job", "", "wait_status");
-    if (status && status->answer == BARO_ANSWER_CHANGED) {
-        buf_str(ret, "It ended with ");
-        diff_value(ret, status, status->after);
-        buf_str(ret, " instead of ");
-        diff_value(ret, status, status->before);
-        buf_str(ret, ". ");
+    const struct baro_difference *most = largest(set, "command", "cpu_ns", 0, 0);
+    if (!most || is_certain(most) || !(absolute(size_of(most)) > 0.1 * most->before))
+        return;
+    buf_str(b, "What differs most: command ");
+    put_part(b, set, most, before);
+    buf_str(b, " (");
+    diff_answer(b, most);
+    buf_str(b, "). ");
+}
+
+static void put_status(struct buf *b, const struct baro_runset *set, size_t before)
+{
+    const struct baro_difference *d = find_row(set, "job", "", "wait_status");
+    if (!d || d->answer != BARO_ANSWER_CHANGED)
+        return;
+    for (int side = 1; side >= 0; side--) { /* after, before */
+        struct buf status = {0};
+        const char *limit = baro_runset_circumstance(set, side ? before : 0, "limit reached");
+        diff_value(&status, d, side ? d->after : d->before);
+        bool is_killed = status.len > 6 && memcmp(status.at, "killed", 6) == 0;
+        if (is_killed && limit && strcmp(limit, "none") != 0 && strcmp(limit, "not known") != 0) {
+            buf_str(b, side ? "It reached the limit " : "reaching the limit ");
+            put_name(b, limit);
+        } else {
+            buf_str(b, side ? is_killed ? "It was " : "It ended with " : is_killed ? "being " : "");
+            buf_add(b, status.at, status.len);
+        }
+        buf_str(b, side ? " instead of " : ". ");
+        buf_done(&status);
     }
-    for (size_t i = 0; i < baro_difference_count(set); i++) {
-        const struct baro_difference *d = baro_difference_get(set, i);
-        if (strcmp(d->scope, "job") != 0 || d->answer != BARO_ANSWER_CHANGED || !labels[label_of(d)].used)
+}
+
+/* Says how much of a difference of wall time goes with waits for cores, where that is a good part. */
+static void put_waits(struct buf *b, const struct baro_runset *set, size_t before)
+{
+    const struct baro_difference *wall = find_row(set, "job", "", "wall_ns");
+    size_t row = diff_job_row(set, "run_delay_ns");
+    double size = wall ? size_of(wall) : 0;
+    if (!wall || !(absolute(size) > 0.05 * wall->before) || row == baro_runset_rows(set))
+        return;
+    double more = median_of(set, row, before, baro_runset_runs(set)) - median_of(set, row, 0, before);
+    if (more / size < PART_LEAST)
+        return;
+    buf_str(b, "The job waited ");
+    put_amount(b, wall, more);
+    buf_printf(b, " %s for cores, and took ", more > 0 ? "more" : "less");
+    put_amount(b, wall, size);
+    buf_printf(b, " %s. ", size > 0 ? "longer" : "less time");
+}
+
+/* A change that is exact may be as small as that: it stands in the table alone. */
+static bool is_small(const struct baro_difference *d)
+{
+    double size = absolute(size_of(d));
+    return d->fact->unit == BARO_UNIT_BYTES && (size < 64e3 || size < 0.01 * d->before);
+}
+
+/* What is known best comes first. Returns how many changes the sentence has. */
+static size_t put_changes(struct buf *b, const struct baro_runset *set, size_t before, size_t *ret_small)
+{
+    static const char *const facts[] = {"processes_started", "io_wchar_bytes", "io_rchar_bytes",        "cpu_ns",
+                                        "busy_job_ns",       "rss_peak_bytes", "memory_job_peak_bytes", "wall_ns"};
+    const char *verb = "";
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
+        const struct baro_difference *d = find_row(set, "job", "", facts[i]);
+        if (!d || d->answer != BARO_ANSWER_CHANGED)
             continue;
-        buf_str(ret, changes ? "; " : "After used ");
-        put_change(ret, set, d);
-        changes++;
+        if (is_small(d)) {
+            ++*ret_small;
+            continue;
+        }
+        buf_str(b, n++ ? "; " : "After ");
+        if (strcmp(verb, labels[label_of(d)].verb) != 0)
+            buf_printf(b, "%s ", labels[label_of(d)].verb);
+        verb = labels[label_of(d)].verb;
+        put_change(b, set, d, before);
     }
-    buf_str(ret, changes ? ". " : "");
-    if (!put_parts(ret, set) && !changes)
-        buf_str(ret, "No change is certain. ");
+    buf_str(b, n ? ". " : "");
+    return n;
+}
+
+void diff_sentence(const struct baro_runset *set, size_t before, struct buf *ret)
+{
     struct buf same = {0}, unknown = {0};
+    size_t small = 0;
+    put_status(ret, set, before);
+    size_t changes = put_changes(ret, set, before, &small);
+    bool is_any = put_parts(ret, set, before);
+    if (!is_any && !changes) {
+        buf_str(ret, small ? "Counts of bytes changed by next to nothing, and no other change is certain. "
+                           : "No change is certain. ");
+        put_uncertain(ret, set, before);
+    }
+    put_waits(ret, set, before);
     if (put_names(&same, set, BARO_ANSWER_SAME)) {
-        buf_str(ret, "The same: ");
+        buf_str(ret, is_any ? "The same of the whole job: " : "The same: ");
         buf_add(ret, same.at, same.len);
         buf_str(ret, ". ");
     }
     if (put_names(&unknown, set, BARO_ANSWER_UNKNOWN)) {
-        buf_str(ret, "Cannot tell: ");
+        buf_str(ret, is_any ? "Cannot tell of the whole job: " : "Cannot tell: ");
         buf_add(ret, unknown.at, unknown.len);
         buf_byte(ret, '.');
     }

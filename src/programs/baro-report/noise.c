@@ -16,6 +16,7 @@ static const struct {
     double least;
 } reasons[] = {
     {"cpu_others_mean_cores", "other processes used ", " cores", 0.3},
+    {"run_delay_ns", "it waited ", " for cores", 100e6},
     {"cpu_steal_ratio", "the hypervisor took ", " of the CPU time", 0.02},
     {"throttled_ns", "the CPU quota stopped it for ", "", 50e6},
     {"memory_some_ratio", "some thread waited for memory in ", " of the time", 0.02},
@@ -94,20 +95,26 @@ static void put_range(struct buf *b, const struct baro_fact *fact, const double 
 #define COMMANDS_LEAST 8u
 #define SLOWER_LEAST 0.02
 
+size_t diff_ratios(const struct baro_runset *set, double **ret)
+{
+    size_t all = baro_difference_count(set), n = 0;
+    *ret = calloc(all + 1, sizeof(**ret));
+    for (size_t i = 0; *ret && i < all; i++) {
+        const struct baro_difference *d = baro_difference_get(set, i);
+        if (strcmp(d->scope, "command") == 0 && strcmp(d->fact->name, "cpu_ns") == 0 && d->before > 0 && d->after > 0)
+            (*ret)[n++] = d->after / d->before;
+    }
+    if (n)
+        sort_numbers(*ret, n);
+    return n;
+}
+
 /* Writes "most commands used 4.1 % more CPU: the machine may have been slower": a program that changed seldom changes
  * in most of its commands alike. Returns whether it is so. */
 static bool put_slowness(const struct baro_runset *set, bool is_first, struct buf *ret)
 {
-    size_t all = baro_difference_count(set), n = 0;
-    double *ratio = calloc(all + 1, sizeof(*ratio));
-    for (size_t i = 0; ratio && i < all; i++) {
-        const struct baro_difference *d = baro_difference_get(set, i);
-        bool is_known = d->before > 0 && d->after > 0 && !d->flags; /* not NAN */
-        if (is_known && strcmp(d->scope, "command") == 0 && strcmp(d->fact->name, "cpu_ns") == 0)
-            ratio[n++] = d->after / d->before;
-    }
-    if (n)
-        sort_numbers(ratio, n);
+    double *ratio;
+    size_t n = diff_ratios(set, &ratio);
     double more = n >= COMMANDS_LEAST ? sorted_median(ratio, n) - 1 : 0, size = more < 0 ? -more : more;
     free(ratio);
     if (size < SLOWER_LEAST)

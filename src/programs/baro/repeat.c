@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "programs/baro/programs.h"
 
 /* Returns an option that was given, and that a set of runs can't have; NULL: there is none. */
@@ -56,6 +57,9 @@ int repeat_run(struct cli *cli, const struct settings *s, char **argv)
         n++;
     if (other)
         return cli_failf(cli, "%s and --runs: one of them; baro compare has the options of a set of runs", other);
+    int code = s->record.output ? fd_make_folders(s->record.output) : 0;
+    if (code < 0)
+        return cli_failf(cli, "can't make the folder %s for the tapes: %s", s->record.output, strerror(-code));
     char **all = calloc(n + 13, sizeof(*all));
     if (!all)
         return cli_failf(cli, "out of memory");

@@ -57,14 +57,6 @@ static bool is_name_of(const struct baro_fact *f, const char *name)
            (other && strcmp(other, name) == 0);
 }
 
-/* X_at_most_bytes is the upper bound of X_bytes. */
-static bool is_at_most(const struct baro_fact *f, const struct baro_fact *of)
-{
-    static const char word[] = "_at_most";
-    size_t n = strlen(of->name) - unit_length(of);
-    return strncmp(f->name, of->name, n) == 0 && strncmp(f->name + n, word, sizeof(word) - 1) == 0;
-}
-
 static int unknown_fact(const char *scope, const char *word, struct baro_error *err)
 {
     const char *names[NAMES_MOST + 1];
@@ -105,8 +97,6 @@ static int find_fact(struct scoped_fact *l, const char *scope, const char *word,
             l->fact = f;
             l->number = i;
             l->scope = baro_runset_fact_scope(i);
-        } else if (l->fact && is_at_most(f, l->fact)) {
-            l->at_most = f;
         }
     }
     return l->fact ? 0 : unknown_fact(scope, word, err);

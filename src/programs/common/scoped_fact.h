@@ -6,8 +6,8 @@
 #include "baro/runset.h"
 
 struct scoped_fact {
-    int number;                             /* of its fact among baro_runset_fact() */
-    const struct baro_fact *fact, *at_most; /* at_most: the fact that is its upper bound; NULL: there is none */
+    int number; /* of its fact among baro_runset_fact() */
+    const struct baro_fact *fact;
     const char *scope;
     char *name; /* of the command, phase or task, may have * and ?; "" of the job; escaped; to be freed */
 };
