@@ -260,10 +260,8 @@ static bool add_circumstances(struct set_run *run, const struct baro_summary *s)
 int baro_runset_add(struct baro_runset *set, const char *name, const struct baro_fold *fold, struct baro_error *err)
 {
     const struct baro_summary *s = baro_fold_summary(fold);
-    struct set_run *more = array_room(set->run, set->n_runs, &set->room_runs, sizeof(*more));
-    if (!more)
+    if (array_reserve(&set->run, set->n_runs + 1, &set->room_runs, sizeof(*set->run)) < 0)
         return error_set(err, -ENOMEM, "out of memory");
-    set->run = more;
     struct set_run *run = &set->run[set->n_runs++];
     struct baro_value tape, command; /* when they began; the command's time counts from the tape's */
     baro_summary_value(s, baro_summary_fact_find("", "start"), 0, &tape);

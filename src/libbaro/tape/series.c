@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "libbaro/metric/ids.h"
 #include "libbaro/tape/cursor.h"
 #include "libbaro/tape/tail.h"
@@ -149,12 +148,10 @@ static struct baro_sample *sample_of(const struct baro_tape *t, size_t i, bool l
 
 static struct series_part *append(struct tape_segments *s, const struct series_part *p)
 {
-    struct series_part *grown = array_room(s->parts, s->n_parts, &s->cap_parts, sizeof(*grown));
-    if (!grown)
+    if (array_reserve(&s->parts, s->n_parts + 1, &s->cap_parts, sizeof(*s->parts)) < 0)
         return NULL;
-    s->parts = grown;
-    grown[s->n_parts] = *p;
-    return &grown[s->n_parts++];
+    s->parts[s->n_parts] = *p;
+    return &s->parts[s->n_parts++];
 }
 
 static int add_part(struct baro_tape *t, size_t i, const struct baro_header *h)

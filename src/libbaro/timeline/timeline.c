@@ -14,10 +14,8 @@
 
 static bool make_item_room(struct baro_timeline *t)
 {
-    struct timeline_item **at = array_room(t->all, t->n_all, &t->cap_all, sizeof(*at));
-    if (!at)
+    if (array_reserve(&t->all, t->n_all + 1, &t->cap_all, sizeof(*t->all)) < 0)
         return false;
-    t->all = at;
     return true;
 }
 

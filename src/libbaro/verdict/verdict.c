@@ -190,10 +190,8 @@ static int keep_rows(struct baro_verdict *one, const struct finding *f)
 static int keep_finding(struct baro_verdicts *v, const struct verdict_rule *rule, const struct stretch *s,
                         const struct finding *f)
 {
-    struct baro_verdict *more = array_room(v->verdict, v->n, &v->room, sizeof(*more));
-    if (!more)
+    if (array_reserve(&v->verdict, v->n + 1, &v->room, sizeof(*v->verdict)) < 0)
         return -ENOMEM;
-    v->verdict = more;
     struct baro_verdict *one = &v->verdict[v->n++];
     *one = (struct baro_verdict){.rule = rule->is.name,
                                  .weight = f->weight,

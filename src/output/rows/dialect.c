@@ -76,10 +76,8 @@ static struct gpu_before *before_of(struct dialect_gpu *d, uint32_t id)
         if (d->before[i].id == id)
             return &d->before[i];
     }
-    struct gpu_before *at = array_room(d->before, d->n, &d->cap, sizeof(*at));
-    if (!at)
+    if (array_reserve(&d->before, d->n + 1, &d->cap, sizeof(*d->before)) < 0)
         return NULL;
-    d->before = at;
     d->before[d->n] = (struct gpu_before){.id = id};
     return &d->before[d->n++];
 }

@@ -183,10 +183,8 @@ static bool keep_processes(struct dialect_each *d, const struct baro_sample *s)
 
 static bool keep_exit(struct dialect_each *d, const struct baro_row *e)
 {
-    struct baro_row **grown = array_room(d->ended, d->n_ended, &d->cap_ended, sizeof(*grown));
-    if (!grown)
+    if (array_reserve(&d->ended, d->n_ended + 1, &d->cap_ended, sizeof(*d->ended)) < 0)
         return false;
-    d->ended = grown;
     if (baro_row_copy(e, &d->ended[d->n_ended], NULL) < 0)
         return false;
     d->n_ended++;

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/fmt.h"
-#include "output/rows/csv_json.h"
 #include "output/rows/trace_parts.h"
 
 struct trace {
@@ -26,16 +25,12 @@ void trace_open(struct trace_out *o, const char *phase, unsigned group, unsigned
     o->any = true;
     o->json = (struct json){.out = o->to};
     json_begin(&o->json, '{');
-    json_key(&o->json, "ph");
-    json_text(&o->json, phase);
-    json_key(&o->json, "pid");
-    json_u64(&o->json, group);
+    json_key_text(&o->json, "ph", phase);
+    json_key_u64(&o->json, "pid", group);
     if (row) {
-        json_key(&o->json, "tid");
-        json_u64(&o->json, row);
+        json_key_u64(&o->json, "tid", row);
     }
-    json_key(&o->json, "name");
-    json_text(&o->json, name);
+    json_key_text(&o->json, "name", name);
 }
 
 void trace_close(struct trace_out *o)
@@ -47,8 +42,7 @@ void trace_close(struct trace_out *o)
 
 void trace_time(struct trace_out *o, const char *key, uint64_t ns)
 {
-    json_key(&o->json, key);
-    json_u64(&o->json, ns / 1000);
+    json_key_u64(&o->json, key, ns / 1000);
     if (ns % 1000)
         buf_printf(o->to, ".%03u", (unsigned)(ns % 1000));
 }
@@ -57,8 +51,7 @@ static void metadata(struct trace_out *o, const char *what, unsigned group, unsi
                      const char *text, unsigned number)
 {
     trace_open(o, "M", group, row, what);
-    json_key(&o->json, "args");
-    json_begin(&o->json, '{');
+    json_key_begin(&o->json, "args", '{');
     json_key(&o->json, key);
     if (text)
         json_text(&o->json, text);

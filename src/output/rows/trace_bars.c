@@ -119,8 +119,7 @@ static void begin_life(struct trace_bars *b, const struct baro_row *p, uint64_t 
 static void open_bar(struct trace_out *o, const char *name, uint32_t lane, uint64_t begin_ns, uint64_t end_ns)
 {
     trace_open(o, "X", GROUP_PROCESSES, ROW_LANES + lane, *name ? name : "(name not known)");
-    json_key(&o->json, "cat");
-    json_text(&o->json, "process");
+    json_key_text(&o->json, "cat", "process");
     trace_time(o, "ts", begin_ns);
     trace_time(o, "dur", end_ns > begin_ns ? end_ns - begin_ns : 0);
     json_key(&o->json, "args");

@@ -91,10 +91,8 @@ static void put_counter(struct trace_course *course, const struct trace_counter 
     course->last = value;
     trace_open(o, "C", trace_group(counter->from), 0, counter->name);
     trace_time(o, "ts", t_ns);
-    json_key(&o->json, "args");
-    json_begin(&o->json, '{');
-    json_key(&o->json, counter->unit);
-    json_double(&o->json, value);
+    json_key_begin(&o->json, "args", '{');
+    json_key_double(&o->json, counter->unit, value);
     json_end(&o->json, '}');
     trace_close(o);
 }

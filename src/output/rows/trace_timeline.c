@@ -59,8 +59,7 @@ static void put_long_event(struct trace_out *o, const struct baro_timeline *t, s
     const struct baro_timeline_item *item = baro_timeline_get(t, i);
     for (int end = 0; end < 2; end++) {
         open_item(o, end ? "e" : "b", ROW_EVENTS, item);
-        json_key(&o->json, "id");
-        json_u64(&o->json, i + 1);
+        json_key_u64(&o->json, "id", i + 1);
         trace_time(o, "ts", end ? item->end_ns : item->begin_ns);
         if (!end)
             arguments(o, t, i);

@@ -353,15 +353,6 @@ static double mean_of(const double *at, size_t n)
     return n ? sum / (double)n : NAN;
 }
 
-static void put_seconds(struct json *j, const char *key, double v)
-{
-    json_key(j, key);
-    if (isnan(v))
-        json_null(j);
-    else
-        json_double(j, v);
-}
-
 /* The mean of a fact of the job over the runs of a command, in seconds. */
 static double mean_seconds(const struct compared_runs *r, unsigned command, const char *fact)
 {
@@ -396,13 +387,13 @@ static void put_result(struct json *j, const struct compared_runs *r, unsigned c
         square += (room[i] - mean) * (room[i] - mean);
     json_begin(j, '{');
     json_key_text(j, "command", r->commands[command]);
-    put_seconds(j, "mean", mean);
-    put_seconds(j, "stddev", n > 1 ? sqrt(square / (double)(n - 1)) : NAN);
-    put_seconds(j, "median", sorted_median(room, n));
-    put_seconds(j, "user", mean_seconds(r, command, "cpu_user_ns"));
-    put_seconds(j, "system", mean_seconds(r, command, "cpu_system_ns"));
-    put_seconds(j, "min", n ? room[0] : NAN);
-    put_seconds(j, "max", n ? room[n - 1] : NAN);
+    json_key_double(j, "mean", mean);
+    json_key_double(j, "stddev", n > 1 ? sqrt(square / (double)(n - 1)) : NAN);
+    json_key_double(j, "median", sorted_median(room, n));
+    json_key_double(j, "user", mean_seconds(r, command, "cpu_user_ns"));
+    json_key_double(j, "system", mean_seconds(r, command, "cpu_system_ns"));
+    json_key_double(j, "min", n ? room[0] : NAN);
+    json_key_double(j, "max", n ? room[n - 1] : NAN);
     json_key_begin(j, "times", '[');
     for (size_t i = 0; i < baro_runset_runs(set); i++) { /* in the order of the runs */
         struct baro_value v;

@@ -12,10 +12,7 @@ static void values(struct json *j, const char *key, const struct chart_curve *cu
     json_key_begin(j, key, '[');
     for (size_t i = 0; i < n; i++) {
         const struct chart_bucket *b = &curve->at[i];
-        if (b->known)
-            json_double(j, which == MIN ? b->min : which == MEAN ? b->mean : b->max);
-        else
-            json_null(j);
+        json_double_or_null(j, b->known, which == MIN ? b->min : which == MEAN ? b->mean : b->max);
     }
     json_end(j, ']');
 }
@@ -39,10 +36,7 @@ static void put_steps(struct json *j, const struct chart *c, const double *at)
 {
     json_key_begin(j, "values", '[');
     for (size_t i = 0; i < c->buckets; i++) {
-        if (at[i] > 0)
-            json_double(j, at[i]);
-        else
-            json_null(j);
+        json_double_or_null(j, at[i] > 0, at[i]);
     }
     json_end(j, ']');
 }

@@ -14,7 +14,6 @@
 #include "base/fd.h"
 #include "libbaro/sample/row.h"
 #include "libbaro/tape/announce.h"
-#include "libbaro/tape/folder.h"
 #include "libbaro/tape/runs.h"
 #include "libbaro/tape/tail.h"
 #include "libbaro/timeline/timeline.h"

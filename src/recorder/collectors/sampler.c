@@ -2,7 +2,6 @@
 #include "recorder/collectors/sampler.h"
 
 #include "base/error.h"
-#include "kernel/cgroup/meter.h"
 
 #define ALONE 5u /* the machine may take half of the budget where nothing else is recorded, else a tenth */
 

@@ -59,10 +59,8 @@ void recorders_place(struct recorders *a, struct recorder *r)
 
 int recorders_add(struct recorders *a, struct recorder *r)
 {
-    struct recorder **grown = array_room(a->due, a->n, &a->cap, sizeof(*grown));
-    if (!grown)
+    if (array_reserve(&a->due, a->n + 1, &a->cap, sizeof(*a->due)) < 0)
         return -ENOMEM;
-    a->due = grown;
     place_in_heap(a, a->n++, r);
     recorders_place(a, r);
     return 0;

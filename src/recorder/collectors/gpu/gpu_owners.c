@@ -10,10 +10,8 @@ static struct gpu_owner *find_owner(struct gpu_tables *t, const struct gpu_proce
         if (o->device == p->device && o->host_pid == p->host_pid && (o->start == p->start || !p->start))
             return o;
     }
-    struct gpu_owner *at = array_room(t->owner, t->n_owners, &t->owners_cap, sizeof(*at));
-    if (!at)
+    if (array_reserve(&t->owner, t->n_owners + 1, &t->owners_cap, sizeof(*t->owner)) < 0)
         return NULL;
-    t->owner = at;
     struct gpu_owner *o = &t->owner[t->n_owners++];
     *o = (struct gpu_owner){
         .device = p->device, .host_pid = p->host_pid, .start = p->start, .whose = p->pid ? OTHERS : UNATTRIBUTED};

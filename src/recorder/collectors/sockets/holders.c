@@ -24,29 +24,24 @@ static struct held *held_of(struct holders *h, uint32_t owner, uint32_t inode)
     uint64_t *known = map_find(&h->by_inode, inode);
     if (known)
         return &h->held[*known];
-    struct held *held = array_room(h->held, h->n_held, &h->cap_held, sizeof(*held));
-    if (!held)
+    if (array_reserve(&h->held, h->n_held + 1, &h->cap_held, sizeof(*h->held)) < 0)
         return NULL;
-    h->held = held;
     if (!map_add(&h->by_inode, inode, h->n_held))
         return NULL;
-    held += h->n_held++;
-    *held = (struct held){.first = owner};
-    return held;
+    h->held[h->n_held] = (struct held){.first = owner};
+    return &h->held[h->n_held++];
 }
 
 int holders_add(struct holders *h, uint32_t owner, uint32_t inode)
 {
-    struct holder *at = array_room(h->at, h->n, &h->cap, sizeof(*at));
-    if (!at)
+    if (array_reserve(&h->at, h->n + 1, &h->cap, sizeof(*h->at)) < 0)
         return -ENOMEM;
-    h->at = at;
     struct held *held = held_of(h, owner, inode);
     if (!held)
         return -ENOMEM;
-    if (held->last && at[held->last - 1].owner == owner)
+    if (held->last && h->at[held->last - 1].owner == owner)
         return 0; /* by another descriptor */
-    at[h->n++] = (struct holder){owner, held->last};
+    h->at[h->n++] = (struct holder){owner, held->last};
     held->last = (uint32_t)h->n;
     return 0;
 }
