@@ -140,7 +140,7 @@ static bool put(struct set_row *row, size_t run, double value, unsigned flags, e
     return true;
 }
 
-static double number_of(const struct baro_fact *fact, const struct baro_value *v)
+double runset_number(const struct baro_fact *fact, const struct baro_value *v)
 {
     return fact->type == BARO_FACT_REAL ? v->real : fact->type == BARO_FACT_SIGNED ? (double)v->i64 : (double)v->u64;
 }
@@ -175,7 +175,7 @@ static bool add_summary(struct baro_runset *set, const struct baro_summary *s, s
         for (size_t i = 0; i < rows; i++) {
             struct baro_value v;
             baro_summary_value(s, id, i, &v);
-            if (!put(row_of(set, how, fact, is_job ? "" : name_of(s, how->section, i)), run, number_of(fact, &v),
+            if (!put(row_of(set, how, fact, is_job ? "" : name_of(s, how->section, i)), run, runset_number(fact, &v),
                      v.flags, v.absent))
                 return false;
         }
@@ -197,7 +197,7 @@ static bool add_phase(struct baro_runset *set, const struct baro_timeline *t, si
         baro_timeline_value(t, i, id, &v);
         if (item->is_open && fact->semantics == BARO_FACT_SUM)
             v.flags |= BARO_VALUE_LOWER_BOUND;
-        if (!put(row_of(set, how, fact, path), run, number_of(fact, &v), v.flags, v.absent))
+        if (!put(row_of(set, how, fact, path), run, runset_number(fact, &v), v.flags, v.absent))
             return false;
     }
     return true;

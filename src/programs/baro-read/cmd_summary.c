@@ -337,9 +337,7 @@ static int print_summary(const struct cli *cli, const struct settings *s, struct
     } else {
         report_glance(summary, baro_fold_verdicts(fold), name, style, &text);
     }
-    int status = cli_out(cli, &text);
-    buf_done(&text);
-    return status;
+    return cli_out_done(cli, &text);
 }
 
 /* shown: what the user may call the tape. */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/namespace.h"
+#include "libbaro/tape/header_fields.h"
 #include "recorder/marks/marks_file.h"
 #include "recorder/wrapper/own_cgroup.h"
 
@@ -42,7 +43,7 @@ void recorder_close(struct recorder *r)
     limits_close(r);
     if (r->options->run.own_group)
         own_remove(r->options->run.own_group);
-    header_free(&r->header);
+    head_done(&r->header);
 }
 
 /* Closes only what must be closed, because the wrapper waits for the end of this process. Memory and descriptors are

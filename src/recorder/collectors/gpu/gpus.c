@@ -74,11 +74,6 @@ static void make_valid(struct gpu_reading *r)
 
 /* ---- devices ---- */
 
-static struct baro_attribute text_attribute(const char *name, const char *text)
-{
-    return (struct baro_attribute){.name = name, .type = BARO_ATTRIBUTE_TEXT, .text = text};
-}
-
 static void describe(struct gpu_known *k, const struct gpu_device *d)
 {
     memcpy(k->model, d->model, sizeof(k->model));
