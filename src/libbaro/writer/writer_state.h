@@ -83,6 +83,8 @@ int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_
 int encode_preface(struct buf *b, const struct baro_header *h, const uint8_t nonce[8]);
 int encode_footer(struct tape_writer *w); /* makes w->frame */
 
+/* rows.c: the ROWS records of a sample. fresh: the block has no sample yet. */
+int encode_rows(struct tape_writer *w, const struct baro_sample *s, size_t n_kept, bool fresh);
 int encode_record(struct tape_writer *w, enum record_tag tag); /* hands w->record on, compressed */
 
 /* entities_encode.c: the record of the machine, if it was read since the last one; then those of later kinds, with

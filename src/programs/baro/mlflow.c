@@ -1,55 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro/mlflow.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "programs/baro/mlflow.h"
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/program.h"
-#include "programs/common/cli.h"
+#include "programs/baro/follower.h"
 #include "recorder/wrapper/fds.h"
-
-/* ---- the follower ---- */
-
-/* The process that is the parent of a follower of MLflow, and is called baro-follower: a recording inside of which it
- * runs knows by that that what it starts is no process of the job (recorder/job/other_recorders.c). */
-
-/* Executes argv in a child, and ends when the child has ended. Returns only if it can't be executed, in the child or,
- * if there can be none, in this process; errno says why. */
-static void follower_execute(char **argv)
-{
-    char path[PATH_MAX];
-    int status = 0;
-    unsigned tries = 0;
-    prctl(PR_SET_NAME, "baro-follower");
-    signal(SIGCHLD, SIG_DFL); /* ignored, the status would be lost */
-    pid_t child = fork();
-    if (child > 0) {
-        fds_null_standard(-1); /* who writes to the follower's pipe is to see its end */
-        while (waitpid(child, &status, 0) < 0 && fd_again(&tries)) {
-        }
-        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-    }
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (program_in_path(argv[0], path))
-        execv(path, argv);
-}
-
-int cmd_follow(struct cli *cli, const struct settings *s, char **argv)
-{
-    (void)s;
-    follower_execute(argv);
-    return cli_failf(cli, "can't execute %s: %s", argv[0], strerror(errno));
-}
 
 #define SESSION 33 /* 32 hexadecimal digits */
 
