@@ -168,6 +168,21 @@ void json_double(struct json *j, double v)
     buf_double(j->out, v);
 }
 
+void json_u64_or_null(struct json *j, bool known, uint64_t v)
+{
+    known ? json_u64(j, v) : json_null(j);
+}
+
+void json_i64_or_null(struct json *j, bool known, int64_t v)
+{
+    known ? json_i64(j, v) : json_null(j);
+}
+
+void json_double_or_null(struct json *j, bool known, double v)
+{
+    known ? json_double(j, v) : json_null(j);
+}
+
 /* ---- JSON that other programs wrote ---- */
 
 /* A character within a string. */

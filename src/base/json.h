@@ -29,7 +29,11 @@ void json_null(struct json *j);
 void json_bool(struct json *j, bool v);
 void json_u64(struct json *j, uint64_t v);
 void json_i64(struct json *j, int64_t v);
-void json_double(struct json *j, double v);                /* a value that is not finite becomes null */
+void json_double(struct json *j, double v); /* a value that is not finite becomes null */
+/* A number; null if it is not known. */
+void json_u64_or_null(struct json *j, bool known, uint64_t v);
+void json_i64_or_null(struct json *j, bool known, int64_t v);
+void json_double_or_null(struct json *j, bool known, double v);
 void json_raw(struct json *j, const char *at, size_t len); /* a value that is JSON already */
 /* Writes a value that another program wrote as JSON (json_is_value()): characters that control a terminal are escaped,
  * and NaN and infinite numbers become null. */

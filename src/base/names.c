@@ -19,16 +19,13 @@ uint32_t names_add(struct names *names, const char *text, size_t len)
         if (strncmp(other, text, len) == 0 && !other[len])
             return (uint32_t)*i;
     }
-    uint32_t *offset = array_room(names->offset, names->n, &names->room, sizeof(*offset));
     size_t at = names->text.len;
-    if (!offset)
-        return NAMES_NONE;
-    names->offset = offset;
-    if (at + len + 1 > UINT32_MAX || !buf_reserve(&names->text, len + 1) || !map_add(&names->by_text, key, names->n))
+    if (array_reserve(&names->offset, names->n + 1, &names->room, sizeof(*names->offset)) < 0 ||
+        at + len + 1 > UINT32_MAX || !buf_reserve(&names->text, len + 1) || !map_add(&names->by_text, key, names->n))
         return NAMES_NONE;
     buf_add(&names->text, text, len);
     buf_byte(&names->text, 0);
-    offset[names->n] = (uint32_t)at;
+    names->offset[names->n] = (uint32_t)at;
     return names->n++;
 }
 

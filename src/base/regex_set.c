@@ -51,21 +51,17 @@ bool regex_set_has(const struct regex *r, const struct regex_set *s, uint32_t c)
 
 static struct regex_set *add_set(struct regex *r)
 {
-    struct regex_set *sets = array_room(r->set, r->n_sets, &r->cap_sets, sizeof(*sets));
-    if (!sets)
+    if (array_reserve(&r->set, r->n_sets + 1, &r->cap_sets, sizeof(*r->set)) < 0)
         return NULL;
-    r->set = sets;
-    sets[r->n_sets] = (struct regex_set){.first = r->n_ranges};
-    return &sets[r->n_sets++];
+    r->set[r->n_sets] = (struct regex_set){.first = r->n_ranges};
+    return &r->set[r->n_sets++];
 }
 
 static enum regex_problem add_range(struct regex *r, struct regex_set *s, uint32_t from, uint32_t to)
 {
-    struct regex_range *ranges = array_room(r->range, r->n_ranges, &r->cap_ranges, sizeof(*ranges));
-    if (!ranges)
+    if (array_reserve(&r->range, r->n_ranges + 1, &r->cap_ranges, sizeof(*r->range)) < 0)
         return REGEX_NO_MEMORY;
-    r->range = ranges;
-    ranges[r->n_ranges++] = (struct regex_range){from, to};
+    r->range[r->n_ranges++] = (struct regex_range){from, to};
     s->n++;
     return from <= to ? REGEX_GOOD : REGEX_RANGE;
 }

@@ -2,6 +2,7 @@
 #include "base/sorted.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 static int compare_numbers(const void *a, const void *b)
@@ -43,4 +44,16 @@ bool sorted_median_interval(const double *at, size_t n, double ret[2])
     ret[0] = at[k - 1];
     ret[1] = at[n - k];
     return true;
+}
+
+int compare_u32(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+int compare_i32(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
 }

@@ -13,4 +13,8 @@ double sorted_median(const double *at, size_t n); /* of sorted numbers; NAN if t
  * 1000. */
 bool sorted_median_interval(const double *at, size_t n, double ret[2]);
 
+/* For qsort() and bsearch(): compares two numbers, or structs that begin with one, such as an id or a pid. */
+int compare_u32(const void *a, const void *b);
+int compare_i32(const void *a, const void *b);
+
 #endif

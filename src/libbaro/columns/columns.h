@@ -16,17 +16,11 @@ struct baro_columns {
     size_t n;
     struct baro_column *at;
     struct column_name *names; /* names of columns of reasons */
-    char **made;               /* names.c: names for those metrics of the kind that only the tape has */
+    char **made;               /* names for those metrics of the kind that only the tape has */
     int n_made;
 };
 
 /* Is it the name of a column that identifies such rows, or its alias? */
 bool columns_identity(int rows, const char *name);
-/* Makes the names once the kind is known. Returns 0 or -ENOMEM. */
-int columns_make_names(struct baro_columns *c, const struct baro_tape *tape);
-/* The name of a metric's column, borrowed from the selection or the metric. */
-const char *columns_metric_name(const struct baro_columns *c, const struct baro_metric *m, int kind, int id);
-/* Returns the metric whose column has a name that was made, or -1. */
-int columns_find_made(const struct baro_columns *c, const char *name);
 
 #endif

@@ -309,10 +309,8 @@ void windows_add_exit(struct fold_windows *all, const struct baro_exit *e)
 
 bool windows_activate(struct fold_windows *all, struct fold_window *w)
 {
-    struct fold_window **at = array_room(all->active, all->n_active, &all->cap_active, sizeof(*at));
-    if (!at)
+    if (array_reserve(&all->active, all->n_active + 1, &all->cap_active, sizeof(*all->active)) < 0)
         return false;
-    all->active = at;
     w->is_active = true;
     all->active[all->n_active++] = w;
     size_t first = all->n > WINDOW_ROWS ? all->n - WINDOW_ROWS : 0;

@@ -21,10 +21,8 @@ int rules_task(struct rules *r, const char *name, struct baro_error *err)
     }
     if (r->n_tasks == TASKS_MOST)
         return error_set(err, BARO_E_RANGE, "more than %u tasks", TASKS_MOST);
-    struct rule_task *tasks = array_room(r->task, r->n_tasks, &r->cap_tasks, sizeof(*tasks));
-    if (!tasks)
+    if (array_reserve(&r->task, r->n_tasks + 1, &r->cap_tasks, sizeof(*r->task)) < 0)
         return error_set(err, -ENOMEM, "out of memory");
-    r->task = tasks;
     r->task[r->n_tasks] = (struct rule_task){.name = ""};
     snprintf(r->task[r->n_tasks].name, TASK_NAME_MOST, "%s", name);
     return (int)r->n_tasks++;
@@ -64,10 +62,8 @@ int rules_add(struct rules *r, const struct rule_request *request, struct baro_e
         return error_set(err, BARO_E_RANGE, "more than %u rules", RULES_MOST);
     if (!*request->text)
         return error_set(err, BARO_E_SYNTAX, "an empty text fits every process");
-    struct rule *rules = array_room(r->at, r->n, &r->cap, sizeof(*rules));
-    if (!rules)
+    if (array_reserve(&r->at, r->n + 1, &r->cap, sizeof(*r->at)) < 0)
         return error_set(err, -ENOMEM, "out of memory");
-    r->at = rules;
     int code = rule.is_name ? 0 : make_regex(&rule, r->steps, err);
     if (code < 0)
         return code;

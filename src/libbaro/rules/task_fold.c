@@ -190,9 +190,8 @@ struct task_process *task_process_find(const struct task_fold *f, struct baro_ke
 
 static struct task_process *add_process(struct task_fold *f, uint32_t id, struct baro_key key, struct baro_key parent)
 {
-    struct task_process **grown = array_room(f->at, f->n, &f->cap, sizeof(*grown));
-    f->at = grown ? grown : f->at;
-    struct task_process *p = grown ? calloc(1, sizeof(*p)) : NULL;
+    bool has_room = array_reserve(&f->at, f->n + 1, &f->cap, sizeof(*f->at)) == 0;
+    struct task_process *p = has_room ? calloc(1, sizeof(*p)) : NULL;
     if (!p)
         return NULL;
     *p = (struct task_process){.id = id, .key = key, .parent = parent, .is_new = true};
@@ -211,13 +210,11 @@ uint64_t task_part(const struct task_process *p, enum used_counter c)
 
 void task_edge_add(struct task_fold *f, uint64_t t_ns, struct task_process *p, int8_t change)
 {
-    struct task_edge *at = array_room(f->edge, f->n_edges, &f->cap_edges, sizeof(*at));
-    if (!at) {
+    if (array_reserve(&f->edge, f->n_edges + 1, &f->cap_edges, sizeof(*f->edge)) < 0) {
         f->failed = true;
         return;
     }
-    f->edge = at;
-    at[f->n_edges++] = (struct task_edge){t_ns, p->task, change};
+    f->edge[f->n_edges++] = (struct task_edge){t_ns, p->task, change};
     p->is_running = change > 0;
 }
 
@@ -532,11 +529,9 @@ int task_fold_exit(struct task_fold *f, struct baro_exit *e)
         compact(f);
     }
     struct task_process *p = end_process(f, e);
-    struct task_exit *held = p ? array_room(f->exit, f->n_exits, &f->cap_exits, sizeof(*held)) : NULL;
-    if (!held)
+    if (!p || array_reserve(&f->exit, f->n_exits + 1, &f->cap_exits, sizeof(*f->exit)) < 0)
         return -ENOMEM;
-    f->exit = held;
-    held += f->n_exits++;
+    struct task_exit *held = &f->exit[f->n_exits++];
     *held = (struct task_exit){.of = p, .t_ns = e->t_ns, .source = e->source};
     memcpy(held->value, e->value, sizeof(held->value));
     memcpy(held->absent, e->absent, sizeof(held->absent));

@@ -102,10 +102,8 @@ static int take_pin(struct reading_lines *r, const struct line *l, enum pin_kind
     if (r->file->n_pins == PINS_MOST)
         return place_error(r, l, "too many of pid, pidfile and cgroup; divide the file");
     struct task_file *f = r->file;
-    struct pin *pins = array_room(f->pin, f->n_pins, &f->cap_pins, sizeof(*pins));
-    if (!pins)
+    if (array_reserve(&f->pin, f->n_pins + 1, &f->cap_pins, sizeof(*f->pin)) < 0)
         return place_error(r, l, "out of memory");
-    f->pin = pins;
     f->pin[f->n_pins++] = (struct pin){.kind = kind,
                                        .task = (uint8_t)(r->task + 1),
                                        .pid = (int32_t)pid,
@@ -120,10 +118,8 @@ static int take_sandbox(struct reading_lines *r, const struct line *l)
     struct task_file *f = r->file;
     if (f->n_sandboxes == SANDBOXES_MOST)
         return place_error(r, l, "too many sandboxes; divide the file");
-    struct sandbox *sandboxes = array_room(f->sandbox, f->n_sandboxes, &f->cap_sandboxes, sizeof(*sandboxes));
-    if (!sandboxes)
+    if (array_reserve(&f->sandbox, f->n_sandboxes + 1, &f->cap_sandboxes, sizeof(*f->sandbox)) < 0)
         return place_error(r, l, "out of memory");
-    f->sandbox = sandboxes;
     f->sandbox[f->n_sandboxes++] = (struct sandbox){(unsigned)r->task, l->text, (unsigned)l->line, (unsigned)l->column};
     return 0;
 }

@@ -141,7 +141,7 @@ static bool put(struct set_row *row, size_t run, double value, unsigned flags, e
     return true;
 }
 
-static double number_of(const struct baro_fact *fact, const struct baro_value *v)
+double runset_number(const struct baro_fact *fact, const struct baro_value *v)
 {
     return fact->type == BARO_FACT_REAL ? v->real : fact->type == BARO_FACT_SIGNED ? (double)v->i64 : (double)v->u64;
 }
@@ -176,7 +176,7 @@ static bool add_summary(struct baro_runset *set, const struct baro_summary *s, s
         for (size_t i = 0; i < rows; i++) {
             struct baro_value v;
             baro_summary_value(s, id, i, &v);
-            if (!put(row_of(set, how, fact, is_job ? "" : name_of(s, how->section, i)), run, number_of(fact, &v),
+            if (!put(row_of(set, how, fact, is_job ? "" : name_of(s, how->section, i)), run, runset_number(fact, &v),
                      v.flags, v.absent))
                 return false;
         }
@@ -198,7 +198,7 @@ static bool add_phase(struct baro_runset *set, const struct baro_timeline *t, si
         baro_timeline_value(t, i, id, &v);
         if (item->is_open && fact->semantics == BARO_FACT_SUM)
             v.flags |= BARO_VALUE_LOWER_BOUND;
-        if (!put(row_of(set, how, fact, path), run, number_of(fact, &v), v.flags, v.absent))
+        if (!put(row_of(set, how, fact, path), run, runset_number(fact, &v), v.flags, v.absent))
             return false;
     }
     return true;
@@ -261,10 +261,8 @@ static bool add_circumstances(struct set_run *run, const struct baro_summary *s)
 int baro_runset_add(struct baro_runset *set, const char *name, const struct baro_fold *fold, struct baro_error *err)
 {
     const struct baro_summary *s = baro_fold_summary(fold);
-    struct set_run *more = array_room(set->run, set->n_runs, &set->room_runs, sizeof(*more));
-    if (!more)
+    if (array_reserve(&set->run, set->n_runs + 1, &set->room_runs, sizeof(*set->run)) < 0)
         return error_set(err, -ENOMEM, "out of memory");
-    set->run = more;
     struct set_run *run = &set->run[set->n_runs++];
     struct baro_value tape, command; /* when they began; the command's time counts from the tape's */
     baro_summary_value(s, baro_summary_fact_find("", "start"), 0, &tape);

@@ -62,4 +62,7 @@ const struct set_row *runset_beside(const struct baro_runset *set, const char *s
 /* Returns what circumstance @p i of set_run.text is, such as "CPU model". */
 const char *circumstance_name(size_t i);
 
+/* Returns the value of a fact that is a number. */
+double runset_number(const struct baro_fact *fact, const struct baro_value *v);
+
 #endif

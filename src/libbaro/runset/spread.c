@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs that are parts of one job, such as its ranks: how they differ, and what they are together. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,11 +71,6 @@ static struct baro_value all_of(const struct baro_runset *set, const struct set_
     return all.known ? all.value : (struct baro_value){.absent = BARO_ABSENT_NONE};
 }
 
-static double number_of(const struct baro_fact *fact, const struct baro_value *v)
-{
-    return fact->type == BARO_FACT_REAL ? v->real : fact->type == BARO_FACT_SIGNED ? (double)v->i64 : (double)v->u64;
-}
-
 int baro_runset_spread(const struct baro_runset *set, size_t row, size_t from, size_t to, struct baro_spread *ret,
                        struct baro_error *err)
 {
@@ -109,7 +103,7 @@ int baro_runset_spread(const struct baro_runset *set, size_t row, size_t from, s
     }
     free(sorted);
     ret->all = all_of(set, r, from, to);
-    ret->all.real = number_of(r->is.fact, &ret->all);
+    ret->all.real = runset_number(r->is.fact, &ret->all);
     return 0;
 }
 
@@ -119,7 +113,7 @@ static void merge_row(struct baro_runset *set, struct set_row *row, size_t from)
     if (row->n <= from)
         return;
     struct baro_value all = all_of(set, row, from, set->n_runs);
-    row->cell[from] = (struct cell){number_of(row->is.fact, &all), all.flags, all.absent};
+    row->cell[from] = (struct cell){runset_number(row->is.fact, &all), all.flags, all.absent};
     row->n = from + 1;
 }
 

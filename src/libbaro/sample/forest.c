@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "libbaro/sample/sample.h"
 
 #define NONE SIZE_MAX
@@ -18,12 +19,6 @@ struct kin {
     size_t first, last, next;
 };
 
-static int compare_links(const void *a, const void *b)
-{
-    int32_t x = ((const struct link *)a)->pid, y = ((const struct link *)b)->pid;
-    return (x > y) - (x < y);
-}
-
 /* Is p the parent? A pid may belong to another process after the parent has ended: then the start times differ. A
  * start time of 0 is not known. */
 static bool is_parent(const struct baro_key *of_child, const struct baro_key *p)
@@ -36,7 +31,7 @@ static void find_parents(const struct baro_sample *s, const struct link *links, 
 {
     for (size_t i = 0; i < n; i++) {
         struct link key = {s->processes[i]->parent.pid, 0};
-        const struct link *up = bsearch(&key, links, n, sizeof(*links), compare_links);
+        const struct link *up = bsearch(&key, links, n, sizeof(*links), compare_i32);
         bool fits = up && up->row < i && is_parent(&s->processes[i]->parent, &s->processes[up->row]->key);
         parent[i] = fits ? (ptrdiff_t)up->row : -1;
     }
@@ -84,7 +79,7 @@ int baro_sample_forest(const struct baro_sample *s, size_t *ret_order, ptrdiff_t
     for (size_t i = 0; code == 0 && i < n; i++)
         links[i] = (struct link){s->processes[i]->key.pid, i};
     if (code == 0) {
-        qsort(links, n, sizeof(*links), compare_links);
+        qsort(links, n, sizeof(*links), compare_i32);
         find_parents(s, links, n, ret_parent);
         find_children(kin, n, ret_parent);
     }

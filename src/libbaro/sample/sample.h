@@ -103,7 +103,7 @@ struct baro_entity_owner {
 };
 
 /* Attributes with a meaning of their own (baro/event.h) on marks and phases. If the job gives an attribute with such a
- * name, recorder/marks/mark_member.c stores it with another type. */
+ * name, recorder/marks/mark.c stores it with another type. */
 #define ATTRIBUTE_PHASE_ID "id"
 #define ATTRIBUTE_DURATION "duration_ns"
 #define ATTRIBUTE_TIME_ERROR "time_error_ns"

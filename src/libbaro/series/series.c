@@ -9,7 +9,6 @@
 #include "baro/interval.h"
 #include "base/error.h"
 #include "libbaro/interval/derive.h"
-#include "libbaro/sample/sample.h"
 
 #define SCALE_RATE 1e9 /* growth per nanosecond times this is growth per second */
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "baro/interval.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/growth.h"

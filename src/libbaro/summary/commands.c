@@ -10,17 +10,15 @@
 
 static bool append_command(struct commands *c, const char *name, uint64_t key)
 {
-    struct command *at = array_room(c->at, c->n, &c->cap, sizeof(*at));
-    if (!at)
+    if (array_reserve(&c->at, c->n + 1, &c->cap, sizeof(*c->at)) < 0)
         return false;
-    c->at = at;
     char *copy = strdup(name);
     if (!copy || !map_add(&c->by_name, key, c->n)) {
         free(copy);
         return false;
     }
-    at[c->n] = (struct command){.name = copy};
-    memset(at[c->n].absent, BARO_ABSENT_UNKNOWN, sizeof(at->absent));
+    c->at[c->n] = (struct command){.name = copy};
+    memset(c->at[c->n].absent, BARO_ABSENT_UNKNOWN, sizeof(c->at->absent));
     c->n++;
     return true;
 }

@@ -54,13 +54,6 @@ int fact_task_of_directory(const struct baro_summary *s, size_t row, const char 
 uint64_t fact_since_start(const struct baro_summary *s, uint64_t t_ns);
 bool fact_is_hidden(int absent); /* is there a limit that could not be found? */
 
-/* facts_commands.c: marks */
-bool command_cpu_is_bound(const struct baro_summary *s, const struct command *c);
-bool command_cpu_is_estimate(const struct baro_summary *s, const struct command *c);
-bool command_rss_is_bound(const struct baro_summary *s, const struct command *c);
-bool command_io_lacks_some(const struct baro_summary *s, const struct command *c);
-bool command_tcp_is_bound(const struct baro_summary *s, const struct command *c);
-
 /* facts_gpus.c */
 /* Of all GPUs that are no instances. */
 struct gpus_sum {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sorted.h"
 #include "libbaro/summary/summary.h"
 
 static const enum process_metric of_process[COMMAND_MAX] = {
@@ -65,16 +66,10 @@ bool living_end(struct summary_living *l, uint32_t id)
 }
 
 /* id stands first in struct summary_alive, so this compares both. */
-static int by_id(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* They are in the order of ids, because each had a newer id than all before it. */
 const struct summary_alive *living_base(const struct summary_living *l, uint32_t id)
 {
-    return l->n_base ? bsearch(&id, l->base, l->n_base, sizeof(*l->base), by_id) : NULL;
+    return l->n_base ? bsearch(&id, l->base, l->n_base, sizeof(*l->base), compare_u32) : NULL;
 }
 
 static void count_alive(const struct summary_living *l, const struct summary_alive *a, const struct summary_programs *p,
@@ -95,9 +90,9 @@ static void count_alive(const struct summary_living *l, const struct summary_ali
 void living_count(struct summary_living *l, const struct summary_programs *p, struct command *counted)
 {
     if (l->n_ended)
-        qsort(l->ended_ids, l->n_ended, sizeof(*l->ended_ids), by_id);
+        qsort(l->ended_ids, l->n_ended, sizeof(*l->ended_ids), compare_u32);
     for (size_t i = 0; i < l->n_alive; i++) {
-        if (!l->n_ended || !bsearch(&l->alive[i].id, l->ended_ids, l->n_ended, sizeof(*l->ended_ids), by_id))
+        if (!l->n_ended || !bsearch(&l->alive[i].id, l->ended_ids, l->n_ended, sizeof(*l->ended_ids), compare_u32))
             count_alive(l, &l->alive[i], p, counted);
     }
 }

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/min_max.h"
+#include "base/sorted.h"
 #include "libbaro/interval/derive.h"
 #include "libbaro/sample/sample.h"
 
@@ -28,16 +29,9 @@ uint64_t needed_sum(const struct needed_parts *p)
 
 /* ---- one process ---- */
 
-static int compare_needed_rows(const void *a, const void *b)
-{
-    uint32_t x = ((const struct needed_row *)a)->id, y = ((const struct needed_row *)b)->id;
-    return (x > y) - (x < y);
-}
-
 static struct needed_row *find_row(const struct needed *n, uint32_t id)
 {
-    const struct needed_row key = {.id = id};
-    return n->n ? bsearch(&key, n->row, n->n, sizeof(*n->row), compare_needed_rows) : NULL;
+    return n->n ? bsearch(&id, n->row, n->n, sizeof(*n->row), compare_u32) : NULL;
 }
 
 /* The same from `at` on: processes stand in the order of their ids, unless the tape is damaged. */
@@ -222,15 +216,9 @@ static void note_end(struct needed *n, uint32_t id)
         n->ended[n->n_ended++] = id;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static bool has_ended(const struct needed *n, uint32_t id)
 {
-    return n->n_ended && bsearch(&id, n->ended, n->n_ended, sizeof(id), compare_ids);
+    return n->n_ended && bsearch(&id, n->ended, n->n_ended, sizeof(id), compare_u32);
 }
 
 static void add_life(struct needed *n, bool is_known, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes)
@@ -426,7 +414,7 @@ static void keep_rows(struct needed *n, size_t rows)
     n->n = rows;
     for (size_t i = 1; i < rows; i++) {
         if (at[i - 1].id > at[i].id) {
-            qsort(at, rows, sizeof(*at), compare_needed_rows);
+            qsort(at, rows, sizeof(*at), compare_u32);
             return;
         }
     }
@@ -459,7 +447,7 @@ void needed_add_sample(struct needed *n, const struct baro_sample *s, const stru
         return;
     }
     if (n->n_ended)
-        qsort(n->ended, n->n_ended, sizeof(*n->ended), compare_ids);
+        qsort(n->ended, n->n_ended, sizeof(*n->ended), compare_u32);
     for (size_t i = 0; i < s->n; i++) {
         const struct baro_process *p = s->processes[i];
         const struct needed_row *before = next_row(n, p->id, &at);

@@ -8,6 +8,112 @@
 
 #include "baro/text.h"
 
+/* ---- the subject ---- */
+
+/* What the header says of the recording. */
+
+/* Truncated if it is too long */
+static void summary_copy_text(char *to, size_t cap, const char *from)
+{
+    size_t n = strnlen(from, cap - 1);
+    memcpy(to, from, n);
+    to[n] = 0;
+}
+
+static bool copy_texts(char ***ret, size_t *ret_n, char *const *from)
+{
+    size_t n = 0;
+    while (from && from[n])
+        n++;
+    *ret = calloc(n + 1, sizeof(**ret));
+    for (size_t i = 0; *ret && i < n; i++) {
+        (*ret)[i] = strdup(from[i]);
+        if (!(*ret)[i])
+            return false;
+        ++*ret_n;
+    }
+    return *ret != NULL;
+}
+
+static bool copy_targets(struct summary_subject *s, const struct baro_header *h)
+{
+    s->targets = calloc(h->n_targets + 1, sizeof(*s->targets)); /* at least one: 0 */
+    if (s->targets && h->n_targets)
+        memcpy(s->targets, h->targets, h->n_targets * sizeof(*s->targets));
+    s->n_targets = h->n_targets;
+    return s->targets != NULL;
+}
+
+/* Returns false if memory ran out. */
+static bool summary_subject_init(struct summary_subject *s, const struct baro_header *h)
+{
+    s->mode = h->mode;
+    s->start_realtime_ns = h->start_realtime_ns;
+    s->memory_total = h->memory_total;
+    s->overhead_ppm = h->overhead_ppm;
+    s->cpus = h->cpus;
+    s->numa_nodes = h->numa_nodes;
+    summary_copy_text(s->name, sizeof(s->name), h->name);
+    summary_copy_text(s->job_id, sizeof(s->job_id), h->job_id);
+    summary_copy_text(s->step_id, sizeof(s->step_id), h->step_id);
+    summary_copy_text(s->rank, sizeof(s->rank), h->rank);
+    summary_copy_text(s->node, sizeof(s->node), h->node);
+    s->ranks = h->ranks;
+    s->attempt = h->attempt;
+    summary_copy_text(s->host, sizeof(s->host), h->host);
+    summary_copy_text(s->kernel, sizeof(s->kernel), h->kernel);
+    summary_copy_text(s->machine_type, sizeof(s->machine_type), h->machine);
+    summary_copy_text(s->cpu_model, sizeof(s->cpu_model), h->cpu_model);
+    summary_copy_text(s->event_source, sizeof(s->event_source), h->event_source);
+    summary_copy_text(s->exit_source, sizeof(s->exit_source), h->exit_source);
+    summary_copy_text(s->cgroup_mode, sizeof(s->cgroup_mode), h->cgroup_mode);
+    s->own_cgroup = strcmp(h->cgroup_mode, "own") == 0;
+    s->is_cgroup = s->own_cgroup || strcmp(h->cgroup_mode, "target") == 0 || strcmp(h->cgroup_mode, "members") == 0;
+    return copy_texts(&s->argv, &s->n_argv, h->argv) && copy_texts(&s->tags, &s->n_tags, h->tags) && copy_targets(s, h);
+}
+
+static void summary_subject_done(struct summary_subject *s)
+{
+    for (char **a = s->argv; a && *a; a++)
+        free(*a);
+    for (char **tag = s->tags; tag && *tag; tag++)
+        free(*tag);
+    free(s->argv);
+    free(s->tags);
+    free(s->targets);
+}
+
+/* ---- limits that were reached ---- */
+
+/* Limits of --limit that were reached. */
+
+static void summary_note_reached(struct summary_reached *r, const struct baro_event *e)
+{
+    struct limit_reached l;
+    size_t i = 0;
+    if (!limit_read(e, &l))
+        return;
+    while (i < r->n && r->at[i].is.kind != l.kind)
+        i++;
+    if (i == r->n && !l.is_kill) {
+        struct summary_limit_reached *at = &r->at[r->n++];
+        snprintf(at->action, sizeof(at->action), "%s", l.action);
+        snprintf(at->by, sizeof(at->by), "%s", l.by);
+        snprintf(at->largest, sizeof(at->largest), "%s", l.n_holders ? l.holder[0].name : "");
+        at->is = l;
+    } else if (i < r->n && l.is_kill) {
+        r->at[i].is_killed = true;
+        r->at[i].left = l.left;
+    }
+}
+
+static void summary_note_ended_by(struct summary_reached *r, const struct baro_event *e)
+{
+    struct baro_attribute a;
+    if (baro_event_attribute_find(e, ATTRIBUTE_ENDED_BY, &a) == 0 && a.type == BARO_ATTRIBUTE_TEXT)
+        snprintf(r->ended_by, sizeof(r->ended_by), "%s", a.text);
+}
+
 static const enum exit_metric of_exit[COMMAND_MAX] = {
     [COMMAND_CPU] = EXIT_cpu,
     [COMMAND_CPU_USER] = EXIT_cpu_user,

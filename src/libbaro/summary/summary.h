@@ -260,19 +260,11 @@ struct baro_summary *summary_new(const struct baro_header *h);
 void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample);
 void summary_add_exit(struct baro_summary *s, const struct baro_exit *e);
 void summary_add_event(struct baro_summary *s, const struct baro_event *e);
-/* reached.c */
-void summary_note_reached(struct summary_reached *r, const struct baro_event *e);
-void summary_note_ended_by(struct summary_reached *r, const struct baro_event *e);
 void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uint64_t t_ns);
 /* Counts living processes under their commands and sorts the commands. Call it before the functions below, and again
  * after records were added. */
 void summary_finish(struct baro_summary *s);
 void summary_free(struct baro_summary *s); /* NULL allowed */
-
-/* subject.c, for summary.c. False: out of memory. */
-bool summary_subject_init(struct summary_subject *s, const struct baro_header *h);
-void summary_subject_done(struct summary_subject *s);
-void summary_copy_text(char *to, size_t cap, const char *from); /* truncated if it is too long */
 
 /* living.c, for summary.c, rss_peak.c and finish.c. False: out of memory. */
 bool living_begin(struct summary_living *l, size_t n); /* a sample of n processes */

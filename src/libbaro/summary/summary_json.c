@@ -145,8 +145,7 @@ static void write_paths(struct json *j, const struct baro_summary *s, int number
                 snprintf(index, sizeof(index), "%zu.", row);
             snprintf(path, sizeof(path), "%s%s%s%s", section->name, *section->name ? "." : "", index,
                      baro_summary_fact(i)->name);
-            json_key(j, path);
-            json_text(j, say(&v));
+            json_key_text(j, path, say(&v));
         }
     }
 }
@@ -154,8 +153,7 @@ static void write_paths(struct json *j, const struct baro_summary *s, int number
 void summary_json_members(const struct baro_summary *s, const char *tape, struct json *j)
 {
     json_key_u64(j, "format", 2);
-    json_key(j, "tape");
-    json_text(j, tape);
+    json_key_text(j, "tape", tape);
     json_key_begin(j, "tags", '{');
     for (size_t i = 0; i < s->subject.n_tags; i++)
         json_key_pair(j, s->subject.tags[i]);

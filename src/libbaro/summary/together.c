@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
 #include "base/min_max.h"
+#include "base/sorted.h"
 #include "libbaro/summary/together.h"
 
 #include <stdlib.h>
@@ -19,16 +20,9 @@ static bool make_list_room(struct together *t, void *at, size_t *cap, size_t n, 
     return made;
 }
 
-static int compare_row_ids(const void *a, const void *b)
-{
-    uint32_t x = ((const struct together_row *)a)->id, y = ((const struct together_row *)b)->id;
-    return (x > y) - (x < y);
-}
-
 static struct together_row *find_row(const struct together *t, uint32_t id)
 {
-    const struct together_row key = {.id = id};
-    return t->n_rows ? bsearch(&key, t->row, t->n_rows, sizeof(*t->row), compare_row_ids) : NULL;
+    return t->n_rows ? bsearch(&id, t->row, t->n_rows, sizeof(*t->row), compare_u32) : NULL;
 }
 
 void together_add_life(struct together *t, const struct together_life *l)
@@ -284,7 +278,7 @@ static void keep_rows(struct together *t, size_t n)
     for (size_t i = 1; i < n; i++)
         sorted = sorted && rows[i - 1].id < rows[i].id;
     if (!sorted)
-        qsort(rows, n, sizeof(*rows), compare_row_ids);
+        qsort(rows, n, sizeof(*rows), compare_u32);
     t->next = t->row;
     t->cap_next = t->cap_rows;
     t->row = rows;

@@ -12,10 +12,8 @@ enum { WALK_BYTES = 1 << 20 };
 
 static int add_block(struct baro_tape *t, uint64_t t_ns, uint64_t offset)
 {
-    struct tape_block *grown = array_room(t->blocks, t->n_blocks, &t->cap_blocks, sizeof *grown);
-    if (!grown)
+    if (array_reserve(&t->blocks, t->n_blocks + 1, &t->cap_blocks, sizeof(*t->blocks)) < 0)
         return -ENOMEM;
-    t->blocks = grown;
     t->blocks[t->n_blocks++] = (struct tape_block){t_ns, offset};
     return 0;
 }

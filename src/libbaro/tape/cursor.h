@@ -282,4 +282,10 @@ void gather(const struct tape_kind *k, const uint64_t *value, const uint8_t *abs
 void scatter(const struct tape_kind *k, const uint64_t *from_value, const uint8_t *from_absent, uint64_t *value,
              uint8_t *absent, struct extras *extra);
 
+/* Returns the number of the segment that is read; 0: the tape is one file. */
+static inline uint32_t tape_segment(const struct baro_tape *t)
+{
+    return t->segments ? t->segments->list.at[t->segments->current].number : 0;
+}
+
 #endif

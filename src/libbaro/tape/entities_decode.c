@@ -67,10 +67,8 @@ static struct baro_entity *take_entity(struct baro_tape *t, unsigned kind)
 {
     struct kind_state *l = t->kinds[kind];
     const struct tape_kind *k = t->schema.kind[kind];
-    struct baro_entity **grown = array_room(l->at, l->n, &l->cap, sizeof *grown);
-    if (!grown)
+    if (array_reserve(&l->at, l->n + 1, &l->cap, sizeof(*l->at)) < 0)
         return NULL;
-    l->at = grown;
     struct tape_entity *e = l->free;
     if (e)
         l->free = e->next_free;

@@ -109,24 +109,19 @@ void labels_restore(struct baro_tape *t)
         task_fold_restore(t->tasks->fold, t->processes, t->n);
 }
 
-static uint32_t segment_of(const struct baro_tape *t)
-{
-    return t->segments ? t->segments->list.at[t->segments->current].number : 0;
-}
-
 /* The cursor was moved to this sample, so it has not read what tasks had used before: reads the tape from its first
  * record up to the same sample. */
 static int walk(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)
 {
     uint64_t at = t->tell_at, count = t->tell_count, damage = t->damage, stop_at = t->stop_at;
-    uint32_t segment = segment_of(t);
+    uint32_t segment = tape_segment(t);
     bool complete = t->complete, stay = t->segments && t->segments->stay;
     if (t->segments)
         t->segments->stay = false;
     t->stop_at = 0;
     int r = baro_tape_rewind(t, err);
     r = r < 0 ? r : 1;
-    while (r > 0 && !(t->tell_at == at && t->tell_count == count && segment_of(t) == segment))
+    while (r > 0 && !(t->tell_at == at && t->tell_count == count && tape_segment(t) == segment))
         r = baro_tape_next(t, ret, err);
     if (t->segments)
         t->segments->stay = stay;

@@ -47,10 +47,8 @@ static int open_clock(struct baro_tape *t, struct baro_error *err)
 
 static int add_step(struct tape_clock *c, const struct baro_event *e)
 {
-    struct tape_step *grown = array_room(c->at, c->n, &c->cap, sizeof *grown);
-    if (!grown)
+    if (array_reserve(&c->at, c->n + 1, &c->cap, sizeof(*c->at)) < 0)
         return -ENOMEM;
-    c->at = grown;
     int64_t before = c->n ? c->at[c->n - 1].ahead_ns : 0;
     c->at[c->n++] = (struct tape_step){e->t_ns, (int64_t)((uint64_t)before + e->number)};
     return 0;

@@ -191,11 +191,7 @@ bool runs_is_name(const char *name)
 
 static bool list_add(struct runs_list *l, size_t *cap, const char *name, const struct runs_entry *one)
 {
-    struct runs_entry *grown = array_room(l->at, l->n, cap, sizeof *grown);
-    if (!grown)
-        return false;
-    l->at = grown;
-    char *copy = strdup(name);
+    char *copy = array_reserve(&l->at, l->n + 1, cap, sizeof *l->at) < 0 ? NULL : strdup(name);
     if (!copy)
         return false;
     l->at[l->n] = *one;

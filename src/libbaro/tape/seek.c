@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -206,11 +205,6 @@ int tape_seek_tail(struct baro_tape *t, unsigned n, struct baro_error *err)
 
 /* ---- positions ---- */
 
-static uint32_t segment_of(const struct baro_tape *t)
-{
-    return t->segments ? t->segments->list.at[t->segments->current].number : 0;
-}
-
 enum { ID_DIGITS = 8 };
 
 /* A position is "ID:SEGMENT:BLOCK:RECORDS": the first digits of the tape's id, the offset of a block, and the number of
@@ -218,7 +212,7 @@ enum { ID_DIGITS = 8 };
  * has replaced the one it read: recordings of one command have their first block at the same offset. */
 void baro_tape_tell(const struct baro_tape *t, char ret[BARO_POSITION_SIZE])
 {
-    snprintf(ret, BARO_POSITION_SIZE, "%.*s:%u:%llu:%llu", ID_DIGITS, baro_tape_id(t), segment_of(t),
+    snprintf(ret, BARO_POSITION_SIZE, "%.*s:%u:%llu:%llu", ID_DIGITS, baro_tape_id(t), tape_segment(t),
              (unsigned long long)t->tell_at, (unsigned long long)t->tell_count);
 }
 

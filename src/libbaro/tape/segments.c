@@ -37,10 +37,8 @@ static uint32_t number_of(const char *name)
 
 int segments_add(struct segments *s, uint32_t number, const struct stat *file)
 {
-    struct segment *grown = array_room(s->at, s->n, &s->cap, sizeof *grown);
-    if (!grown)
+    if (array_reserve(&s->at, s->n + 1, &s->cap, sizeof(*s->at)) < 0)
         return -ENOMEM;
-    s->at = grown;
     s->at[s->n++] = (struct segment){.number = number, .file = *file};
     return 0;
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/clock.h"
+#include "base/sorted.h"
 #include "libbaro/metric/ids.h"
 #include "libbaro/tape/cursor.h"
 #include "libbaro/tape/tail.h"
@@ -57,12 +57,6 @@ void series_join(const struct series_part *p, struct baro_sample *s)
 
 /* ---- the edge between two parts ---- */
 
-static int by_pid(const void *a, const void *b)
-{
-    int32_t x = ((const struct baro_key *)a)->pid, y = ((const struct baro_key *)b)->pid;
-    return (x > y) - (x < y);
-}
-
 /* Returns how many processes of the last sample of a part are in the first one of the next. They count once. */
 static uint64_t count_again(const struct baro_sample *last, const struct baro_sample *first)
 {
@@ -71,9 +65,9 @@ static uint64_t count_again(const struct baro_sample *last, const struct baro_sa
     for (size_t i = 0; keys && i < last->n; i++)
         keys[i] = last->processes[i]->key;
     if (keys)
-        qsort(keys, last->n, sizeof(*keys), by_pid);
+        qsort(keys, last->n, sizeof(*keys), compare_i32);
     for (size_t i = 0; keys && i < first->n; i++) {
-        const struct baro_key *key = bsearch(&first->processes[i]->key, keys, last->n, sizeof(*keys), by_pid);
+        const struct baro_key *key = bsearch(&first->processes[i]->key, keys, last->n, sizeof(*keys), compare_i32);
         n += key && baro_key_equal(*key, first->processes[i]->key);
     }
     free(keys);
@@ -149,12 +143,10 @@ static struct baro_sample *sample_of(const struct baro_tape *t, size_t i, bool l
 
 static struct series_part *append(struct tape_segments *s, const struct series_part *p)
 {
-    struct series_part *grown = array_room(s->parts, s->n_parts, &s->cap_parts, sizeof(*grown));
-    if (!grown)
+    if (array_reserve(&s->parts, s->n_parts + 1, &s->cap_parts, sizeof(*s->parts)) < 0)
         return NULL;
-    s->parts = grown;
-    grown[s->n_parts] = *p;
-    return &grown[s->n_parts++];
+    s->parts[s->n_parts] = *p;
+    return &s->parts[s->n_parts++];
 }
 
 static int add_part(struct baro_tape *t, size_t i, const struct baro_header *h)

@@ -147,9 +147,6 @@ void timeline_add_exit(struct baro_timeline *t, const struct baro_exit *e);
 void timeline_add_damage(struct baro_timeline *t, uint64_t t_ns);
 void timeline_name_kills(struct baro_timeline *t);
 
-/* timeline_limit_hits.c */
-void timeline_add_sample(struct baro_timeline *t); /* that the summary has taken last */
-
 /* phase_facts.c */
 int phase_value(const struct fold_window *w, uint64_t wall_ns, int fact, struct baro_value *ret);
 

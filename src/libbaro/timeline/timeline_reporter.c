@@ -35,14 +35,12 @@ static uint32_t add(struct timeline_reporters *r, struct baro_key key, int32_t p
     size_t n = r->n ? r->n : 1; /* at[0] is no process */
     if (key.pid <= 0 || there)
         return there;
-    struct parents_process *at = array_room(r->at, n, &r->cap, sizeof(*at));
-    if (!at)
+    if (array_reserve(&r->at, n + 1, &r->cap, sizeof(*r->at)) < 0)
         return REPORTER_NONE;
-    r->at = at;
     if (!map_add(&r->by_pid, (uint32_t)key.pid, n))
         return REPORTER_NONE;
-    at[0] = (struct parents_process){0};
-    at[n] = (struct parents_process){.pid = key.pid, .ppid = ppid, .start = key.start};
+    r->at[0] = (struct parents_process){0};
+    r->at[n] = (struct parents_process){.pid = key.pid, .ppid = ppid, .start = key.start};
     r->n = n + 1;
     r->n_unknown++;
     return (uint32_t)n;

@@ -14,10 +14,7 @@ static void write_evidence(struct json *j, const struct baro_evidence *e)
     json_begin(j, '{');
     json_key_text(j, "name", e->name);
     json_key(j, "value");
-    if (is_text)
-        json_null(j);
-    else
-        json_double(j, e->value);
+    json_double_or_null(j, !is_text, e->value);
     json_key_text(j, "mark", baro_value_mark(e->flags));
     json_key_text(j, "unit", baro_unit_name(e->unit));
     json_key_text(j, "text", e->text);

@@ -63,9 +63,6 @@ void chart_draw(const struct chart *c, const struct chart_picture *p, const stru
 /* Adds text of a tape in the form in which it is shown: escaped by text_escaped(). */
 void shown_text(const char *at, struct buf *ret);
 
-/* Writes the style sheet of an SVG file that stands alone. */
-void svg_style(struct buf *ret);
-
 /* 0xrrggbb */
 extern const unsigned chart_palette[2][CHART_COLORS + 1]; /* light, dark; the last colour is that of others */
 unsigned ink_rgb(struct ink ink, bool dark);

@@ -67,17 +67,12 @@ decorate_function decorate_host_cpu, decorate_host_memory, decorate_peak /* mark
 void chart_add_limit_steps(struct chart *c, const char *name, double value, const struct limit_history *h,
                            size_t offset);
 
-/* ---- names with curves of their own: heaviest.c ---- */
 struct making;
 struct heaviest {
     const char *name[CHART_COLORS];
     size_t n;
     const char *section; /* section of the summary: "commands" or "tasks" */
 };
-/* Sorts by CPU time, or by memory (first the commands that held the peak). */
-struct heaviest heaviest_of(const struct making *m, enum row_order order, bool tasks);
-/* Returns the colour of a name; taken: a bit for each colour that another name has. */
-unsigned heaviest_color(const struct making *m, const struct heaviest *h, const char *name, unsigned *taken);
 
 /* ---- making ---- */
 struct chart_set {
@@ -85,9 +80,6 @@ struct chart_set {
     size_t n;
     struct chart_spans spans;
 };
-
-/* Fills spans, which figures_free() frees, also after a failure. Returns 0 or -ENOMEM. */
-int spans_of_timeline(const struct baro_timeline *timeline, struct chart_spans *ret);
 
 /* What of the machine is not the job's. A tape of the machine alone has only what is in use. */
 #define ALL_ELSE "all else on the machine"

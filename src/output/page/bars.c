@@ -108,13 +108,11 @@ static uint32_t merged_row(struct build *b, uint32_t parent, uint32_t name)
     uint64_t *known = map_find(&b->merged, key);
     if (known)
         return (uint32_t)*known;
-    struct bar_row *row = array_room(b->row, b->n, &b->room, sizeof(*row));
-    if (!row)
+    if (array_reserve(&b->row, b->n + 1, &b->room, sizeof(*b->row)) < 0)
         return LIFE_NONE;
-    b->row = row;
     if (!map_add(&b->merged, key, b->n))
         return LIFE_NONE;
-    row[b->n] = (struct bar_row){.life = LIFE_NONE, .parent = parent, .name = name, .begin_ns = UINT64_MAX};
+    b->row[b->n] = (struct bar_row){.life = LIFE_NONE, .parent = parent, .name = name, .begin_ns = UINT64_MAX};
     return b->n++;
 }
 

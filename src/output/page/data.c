@@ -65,14 +65,6 @@ static int choose_processes(const struct page *p, struct chosen *c)
 
 typedef void put_function(const struct page *p, const struct chosen *c, const struct life *life, struct json *j);
 
-static void or_null(struct json *j, bool has, uint64_t v)
-{
-    if (has)
-        json_u64(j, v);
-    else
-        json_null(j);
-}
-
 #define PUT(name, code)                                                                                                \
     static void put_##name(const struct page *p, const struct chosen *c, const struct life *life, struct json *j)      \
     {                                                                                                                  \
@@ -87,12 +79,12 @@ PUT(parent,
              life->parent == LIFE_NONE || c->index[life->parent] == LIFE_NONE ? -1 : (int64_t)c->index[life->parent]))
 PUT(begin, json_u64(j, life->begin_ns))
 PUT(lived, json_u64(j, life->end_ns - life->begin_ns))
-PUT(cpu, or_null(j, life->has &LIFE_CPU, life->cpu_ns))
-PUT(rss, or_null(j, life->has &LIFE_RSS, life->rss_peak_bytes))
+PUT(cpu, json_u64_or_null(j, life->has &LIFE_CPU, life->cpu_ns))
+PUT(rss, json_u64_or_null(j, life->has &LIFE_RSS, life->rss_peak_bytes))
 PUT(rss_is_bound, json_bool(j, life->has &LIFE_RSS_IS_BOUND))
 PUT(io_is_bound, json_bool(j, life->has &LIFE_IO_IS_BOUND))
-PUT(read, or_null(j, life->has &LIFE_READ, life->read_bytes))
-PUT(write, or_null(j, life->has &LIFE_WRITE, life->write_bytes))
+PUT(read, json_u64_or_null(j, life->has &LIFE_READ, life->read_bytes))
+PUT(write, json_u64_or_null(j, life->has &LIFE_WRITE, life->write_bytes))
 /* -1: ended, status not known; null: has not ended */
 PUT(status, life->has &LIFE_STATUS ? json_i64(j, life->status) : life->has &LIFE_ENDED ? json_i64(j, -1) : json_null(j))
 
@@ -159,13 +151,13 @@ static void put_processes(const struct page *p, const struct chosen *c, struct j
     json_key_begin(j, "cmdline", '[');
     for (uint32_t i = 0; i < c->n; i++) {
         uint32_t cmdline = p->lives.at[c->life[i]].cmdline;
-        or_null(j, cmdline != NAMES_NONE, cmdline);
+        json_u64_or_null(j, cmdline != NAMES_NONE, cmdline);
     }
     json_end(j, ']');
     json_key_begin(j, "label", '[');
     for (uint32_t i = 0; i < c->n; i++) {
         uint32_t label = p->lives.at[c->life[i]].label;
-        or_null(j, label != NAMES_NONE, label);
+        json_u64_or_null(j, label != NAMES_NONE, label);
     }
     json_end(j, ']');
     json_key_u64(j, "all", p->lives.n + p->lives.left_out);
@@ -188,7 +180,7 @@ static void put_moment(const struct sample_rows *m, const struct chosen *c, stru
         if (c->index[m->row[k].life] == LIFE_NONE)
             continue;
         json_u64(j, c->index[m->row[k].life]);
-        or_null(j, m->row[k].has_rss, (m->row[k].rss_bytes + 500) / 1000);
+        json_u64_or_null(j, m->row[k].has_rss, (m->row[k].rss_bytes + 500) / 1000);
         json_u64(j, m->row[k].millicores);
     }
     json_end(j, ']');

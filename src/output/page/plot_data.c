@@ -40,10 +40,8 @@ static void curve_data(const struct chart *c, const struct chart_curve *curve, s
     json_key_u64(j, "shape", curve->shape);
     json_key_begin(j, "v", '[');
     for (size_t i = 0; i < c->buckets; i++) {
-        if (curve->at[i].known)
-            json_double(j, four_digits(curve->shape == CHART_STACK ? curve->at[i].mean : curve->at[i].max));
-        else
-            json_null(j);
+        json_double_or_null(j, curve->at[i].known,
+                            four_digits(curve->shape == CHART_STACK ? curve->at[i].mean : curve->at[i].max));
     }
     json_end(j, ']');
     if (curve->has_bounds)

@@ -67,8 +67,7 @@ static size_t put_gpus(struct json *j, const struct ranks *r, const struct node 
             if (!count++)
                 json_key_begin(j, key, '{');
             snprintf(number, sizeof(number), "%u", g->number);
-            json_key(j, number);
-            json_double(j, of_gpu(g, what));
+            json_key_double(j, number, of_gpu(g, what));
         }
     }
     if (count)
@@ -79,8 +78,7 @@ static size_t put_gpus(struct json *j, const struct ranks *r, const struct node 
 static size_t put_node(struct json *j, const struct ranks *r, const struct node *n)
 {
     json_key_begin(j, n->name, '{');
-    json_key(j, "total_time");
-    json_double(j, n->cpu_s);
+    json_key_double(j, "total_time", n->cpu_s);
     json_key_u64(j, "cpus", (uint64_t)ceil(n->cores));
     json_key_u64(j, "used_memory", (uint64_t)n->memory_used);
     json_key_u64(j, "total_memory", (uint64_t)n->memory_allowed);
@@ -107,8 +105,7 @@ void ranks_jobstats(const struct ranks *r, struct buf *ret)
         }
     }
     json_end(&j, '}');
-    json_key(&j, "total_time");
-    json_double(&j, (double)(r->end_ns - r->start_ns) / 1e9);
+    json_key_double(&j, "total_time", (double)(r->end_ns - r->start_ns) / 1e9);
     json_key_u64(&j, "gpus", gpus);
     json_end(&j, '}');
     buf_byte(ret, '\n');

@@ -2,15 +2,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "baro/mark.h"
 #include "base/json.h"
 #include "output/ranks/ranks.h"
 
 static void put_end(struct json *j, const struct ranks *r, const char *key, double v, size_t rank)
 {
     json_key_begin(j, key, '{');
-    json_key(j, "value");
-    json_double(j, v);
+    json_key_double(j, "value", v);
     json_key_u64(j, "rank", r->at[rank].number);
     json_end(j, '}');
 }
@@ -27,19 +25,13 @@ static void put_row(struct json *j, const struct ranks *r, size_t row)
     json_key_text(j, "fact", is->fact->name);
     json_key_u64(j, "ranks", s.n);
     json_key(j, "all");
-    if (s.all.absent)
-        json_null(j);
-    else
-        json_double(j, s.all.real);
+    json_double_or_null(j, !s.all.absent, s.all.real);
     json_key_text(j, "mark", s.all.absent ? NULL : baro_value_mark(ranks_flags(r, &s)));
     put_end(j, r, "least", s.least, s.least_run);
-    json_key(j, "median");
-    json_double(j, s.median);
-    json_key(j, "mean");
-    json_double(j, s.mean);
+    json_key_double(j, "median", s.median);
+    json_key_double(j, "mean", s.mean);
     put_end(j, r, "most", s.most, s.most_run);
-    json_key(j, "cost");
-    json_double(j, (s.most - s.mean) * (double)s.n);
+    json_key_double(j, "cost", (s.most - s.mean) * (double)s.n);
     json_end(j, '}');
 }
 
@@ -50,14 +42,10 @@ static void put_rank(struct json *j, const struct rank *at)
     json_key_text(j, "node", at->node);
     json_key_text(j, "tape", at->tape);
     json_key(j, "wait_status");
-    if (at->status < 0)
-        json_null(j);
-    else
-        json_u64(j, (uint64_t)at->status);
+    json_u64_or_null(j, at->status >= 0, (uint64_t)at->status);
     json_key_i64(j, "start_realtime_ns", at->start_ns);
     json_key_u64(j, "wall_ns", at->wall_ns);
-    json_key(j, "cpu_ns");
-    json_double(j, at->cpu_ns);
+    json_key_double(j, "cpu_ns", at->cpu_ns);
     json_end(j, '}');
 }
 
@@ -75,12 +63,9 @@ static void put_slowest(struct json *j, const struct ranks *r)
     json_key_text(j, "node", r->at[s->rank].node);
     json_key_text(j, "by", by[s->by]);
     json_key_text(j, "phase", s->phase);
-    json_key(j, "took_ns");
-    json_double(j, s->took);
-    json_key(j, "mean_ns");
-    json_double(j, s->mean);
-    json_key(j, "cost_ns");
-    json_double(j, s->cost);
+    json_key_double(j, "took_ns", s->took);
+    json_key_double(j, "mean_ns", s->mean);
+    json_key_double(j, "cost_ns", s->cost);
     json_end(j, '}');
 }
 
@@ -105,10 +90,8 @@ void ranks_json(const struct ranks *r, struct buf *ret)
     put_missing(&j, r);
     json_key_i64(&j, "start_realtime_ns", r->start_ns);
     json_key_u64(&j, "wall_ns", (uint64_t)(r->end_ns - r->start_ns));
-    json_key(&j, "cores_most");
-    json_double(&j, r->cores_most);
-    json_key(&j, "memory_most_bytes");
-    json_double(&j, r->memory_most);
+    json_key_double(&j, "cores_most", r->cores_most);
+    json_key_double(&j, "memory_most_bytes", r->memory_most);
     put_slowest(&j, r);
     json_key_begin(&j, "facts", '[');
     for (size_t i = 0; i < baro_runset_rows(r->set); i++)

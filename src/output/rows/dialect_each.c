@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sorted.h"
 #include "output/rows/csv_json.h"
 #include "output/rows/dialect_form.h"
 
@@ -101,17 +102,11 @@ static bool pair(int user_absent, int system_absent)
     return user_absent == BARO_PRESENT && system_absent == BARO_PRESENT;
 }
 
-static int compare_process_ids(const void *a, const void *b)
-{
-    const struct process_place *x = a, *y = b;
-    return x->id < y->id ? -1 : x->id > y->id;
-}
-
 static const struct baro_row *process_before(const struct dialect_each *d, uint32_t id)
 {
     const struct process_place key = {.id = id};
     const struct process_place *found =
-        d->n_places ? bsearch(&key, d->places, d->n_places, sizeof(key), compare_process_ids) : NULL;
+        d->n_places ? bsearch(&key, d->places, d->n_places, sizeof(key), compare_u32) : NULL;
     return found ? found->process : NULL;
 }
 
@@ -119,12 +114,6 @@ static bool process_cpu(const struct dialect_each *d, const struct baro_row *p, 
                         uint64_t *ret_system)
 {
     return pair(baro_row_value(p, d->process_user, ret_user), baro_row_value(p, d->process_system, ret_system));
-}
-
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
 }
 
 /* Notes the processes of the previous sample that this one does not have. Their exits may come some samples later. */
@@ -135,10 +124,10 @@ static void note_missed(struct dialect_each *d, const struct baro_sample *s)
     for (size_t i = 0; ids && i < n; i++)
         ids[i] = baro_row_id(baro_sample_row(s, BARO_KIND_PROCESS, i));
     if (ids)
-        qsort(ids, n, sizeof(*ids), by_number);
+        qsort(ids, n, sizeof(*ids), compare_u32);
     for (size_t i = 0; i < d->n_places && (ids || !n); i++) {
         struct missed_process m = {.id = d->places[i].id};
-        if (n && bsearch(&m.id, ids, n, sizeof(*ids), by_number))
+        if (n && bsearch(&m.id, ids, n, sizeof(*ids), compare_u32))
             continue;
         if (process_cpu(d, d->places[i].process, &m.user, &m.system))
             d->missed[d->n_missed++ % MISSED] = m;
@@ -177,16 +166,14 @@ static bool keep_processes(struct dialect_each *d, const struct baro_sample *s)
         places[i] = (struct process_place){baro_row_id(p), p};
     }
     if (n)
-        qsort(places, n, sizeof(*places), compare_process_ids);
+        qsort(places, n, sizeof(*places), compare_u32);
     return true;
 }
 
 static bool keep_exit(struct dialect_each *d, const struct baro_row *e)
 {
-    struct baro_row **grown = array_room(d->ended, d->n_ended, &d->cap_ended, sizeof(*grown));
-    if (!grown)
+    if (array_reserve(&d->ended, d->n_ended + 1, &d->cap_ended, sizeof(*d->ended)) < 0)
         return false;
-    d->ended = grown;
     if (baro_row_copy(e, &d->ended[d->n_ended], NULL) < 0)
         return false;
     d->n_ended++;

@@ -11,10 +11,8 @@ static struct share *share_of(struct shares *s, uint32_t id)
         if (s->at[i].id == id)
             return &s->at[i];
     }
-    struct share *at = array_room(s->at, s->n, &s->cap, sizeof(*at));
-    if (!at)
+    if (array_reserve(&s->at, s->n + 1, &s->cap, sizeof(*s->at)) < 0)
         return NULL;
-    s->at = at;
     s->at[s->n] = (struct share){.id = id, .absent = BARO_ABSENT_NOT_YET};
     return &s->at[s->n++];
 }

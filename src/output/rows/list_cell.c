@@ -8,31 +8,12 @@
 /* What the library writes of a phase or a step, as with snprintf(3). */
 typedef size_t write_of_item(const struct output_row *r, size_t item, char *ret, size_t size);
 
-static void put_absent(struct cell *cell, int reason)
-{
-    cell->kind = CELL_ABSENT;
-    cell->absent = reason;
-}
-
-static void put_u64(struct cell *cell, uint64_t v)
-{
-    cell->kind = CELL_U64;
-    cell->u64 = v;
-}
-
 static void put_known(struct cell *cell, uint64_t v)
 {
     if (v)
-        put_u64(cell, v);
+        cell_u64(cell, v);
     else
-        put_absent(cell, BARO_ABSENT_UNKNOWN);
-}
-
-static void put_text(struct cell *cell, const char *text)
-{
-    cell->kind = CELL_TEXT;
-    cell->text = text;
-    cell->len = strlen(text);
+        cell_absent(cell, BARO_ABSENT_UNKNOWN);
 }
 
 static void put_flag(struct cell *cell, bool v)
@@ -89,7 +70,7 @@ static void put_given(struct cell *cell, const struct output_row *r)
     if (cell->kind == CELL_TEXT && cell->len)
         cell->kind = CELL_JSON;
     else
-        put_absent(cell, BARO_PRESENT); /* there are no attributes, which is not an absent value */
+        cell_absent(cell, BARO_PRESENT); /* there are no attributes, which is not an absent value */
 }
 
 static void put_parent(struct cell *cell, const struct output_row *r, const struct baro_timeline_item *v)
@@ -97,17 +78,17 @@ static void put_parent(struct cell *cell, const struct output_row *r, const stru
     if (v->parent >= 0)
         put_made(cell, r, path, (size_t)v->parent);
     else
-        put_absent(cell, BARO_PRESENT);
+        cell_absent(cell, BARO_PRESENT);
 }
 
 static void put_status(struct cell *cell, int absent, int status, bool by_signal)
 {
     if (absent != BARO_PRESENT)
-        put_absent(cell, absent == BARO_ABSENT_NONE ? BARO_PRESENT : absent);
+        cell_absent(cell, absent == BARO_ABSENT_NONE ? BARO_PRESENT : absent);
     else if (WIFSIGNALED(status) != by_signal)
-        put_absent(cell, BARO_PRESENT); /* the command ended in the other way */
+        cell_absent(cell, BARO_PRESENT); /* the command ended in the other way */
     else
-        put_u64(cell, (uint64_t)(by_signal ? WTERMSIG(status) : WEXITSTATUS(status)));
+        cell_u64(cell, (uint64_t)(by_signal ? WTERMSIG(status) : WEXITSTATUS(status)));
 }
 
 static struct baro_value value_of(const struct output_row *r, int fact)
@@ -124,7 +105,7 @@ static void put_fact(struct cell *cell, const struct output_row *r, const struct
 {
     struct baro_value v = value_of(r, c->id);
     if (v.absent != BARO_PRESENT) {
-        put_absent(cell, v.absent);
+        cell_absent(cell, v.absent);
         return;
     }
     switch (c->fact->type) {
@@ -137,8 +118,8 @@ static void put_fact(struct cell *cell, const struct output_row *r, const struct
         cell->kind = CELL_I64;
         cell->i64 = v.i64;
         break;
-    case BARO_FACT_TEXT: put_text(cell, v.text); break;
-    default: put_u64(cell, v.u64);
+    case BARO_FACT_TEXT: cell_text(cell, v.text); break;
+    default: cell_u64(cell, v.u64);
     }
 }
 
@@ -146,9 +127,9 @@ static void put_reason(struct cell *cell, const struct output_row *r, const stru
 {
     struct baro_value v = value_of(r, c->id);
     if (v.absent == BARO_PRESENT)
-        put_absent(cell, BARO_PRESENT);
+        cell_absent(cell, BARO_PRESENT);
     else
-        put_text(cell, baro_absent_name((enum baro_absent)v.absent));
+        cell_text(cell, baro_absent_name((enum baro_absent)v.absent));
 }
 
 static void phase_cell(const struct output_row *r, const struct baro_column *c, struct cell *ret)
@@ -156,14 +137,14 @@ static void phase_cell(const struct output_row *r, const struct baro_column *c, 
     const struct baro_timeline_item *v = baro_timeline_get(r->timeline, r->item);
     int status = 0, absent = baro_timeline_status(r->timeline, r->item, &status);
     switch (c->kind) {
-    case BARO_COLUMN_T: put_u64(ret, v->begin_ns); break;
-    case BARO_COLUMN_END: put_u64(ret, v->end_ns); break;
+    case BARO_COLUMN_T: cell_u64(ret, v->begin_ns); break;
+    case BARO_COLUMN_END: cell_u64(ret, v->end_ns); break;
     case BARO_COLUMN_PID: put_known(ret, (uint64_t)v->pid); break;
     case BARO_COLUMN_START: put_known(ret, v->start_ticks); break;
-    case BARO_COLUMN_NAME: put_text(ret, v->name); break;
+    case BARO_COLUMN_NAME: cell_text(ret, v->name); break;
     case BARO_COLUMN_PATH: put_made(ret, r, path, r->item); break;
     case BARO_COLUMN_PARENT: put_parent(ret, r, v); break;
-    case BARO_COLUMN_DEPTH: put_u64(ret, (uint64_t)v->depth); break;
+    case BARO_COLUMN_DEPTH: cell_u64(ret, (uint64_t)v->depth); break;
     case BARO_COLUMN_OPEN: put_flag(ret, v->is_open); break;
     case BARO_COLUMN_STATUS: put_status(ret, absent, status, false); break;
     case BARO_COLUMN_SIGNAL: put_status(ret, absent, status, true); break;
@@ -178,18 +159,18 @@ static void step_cell(const struct output_row *r, const struct baro_column *c, s
     const struct baro_step *driver = v->driver < 0 ? NULL : baro_steps_get(r->steps, (size_t)v->driver);
     int absent = v->has_status ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
     switch (c->kind) {
-    case BARO_COLUMN_T: put_u64(ret, v->begin_ns); break;
-    case BARO_COLUMN_END: put_u64(ret, v->end_ns); break;
+    case BARO_COLUMN_T: cell_u64(ret, v->begin_ns); break;
+    case BARO_COLUMN_END: cell_u64(ret, v->end_ns); break;
     case BARO_COLUMN_PID: put_known(ret, (uint64_t)v->pid); break;
     case BARO_COLUMN_START: put_known(ret, v->start_ticks); break;
-    case BARO_COLUMN_NAME: put_text(ret, v->name); break;
-    case BARO_COLUMN_OCCURRENCE: put_u64(ret, v->occurrence); break;
+    case BARO_COLUMN_NAME: cell_text(ret, v->name); break;
+    case BARO_COLUMN_OCCURRENCE: cell_u64(ret, v->occurrence); break;
     case BARO_COLUMN_DRIVER:
     case BARO_COLUMN_DRIVER_START:
         if (driver)
             put_known(ret, c->kind == BARO_COLUMN_DRIVER ? (uint64_t)driver->pid : driver->start_ticks);
         else
-            put_absent(ret, BARO_PRESENT);
+            cell_absent(ret, BARO_PRESENT);
         break;
     case BARO_COLUMN_IS_DRIVER: put_flag(ret, v->is_driver); break;
     case BARO_COLUMN_IS_IDLE: put_flag(ret, v->is_idle); break;
@@ -198,7 +179,7 @@ static void step_cell(const struct output_row *r, const struct baro_column *c, s
     case BARO_COLUMN_SIGNAL: put_status(ret, absent, v->status, true); break;
     case BARO_COLUMN_CMDLINE:
         if (v->cmdline)
-            put_text(ret, v->cmdline);
+            cell_text(ret, v->cmdline);
         break;
     default: break;
     }

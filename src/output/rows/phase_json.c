@@ -104,10 +104,7 @@ static void put_status(struct json *j, const struct baro_timeline *t, size_t ite
     int status = 0;
     bool is_known = baro_timeline_status(t, item, &status) == BARO_PRESENT, killed = WIFSIGNALED(status);
     json_key(j, "status");
-    if (is_known && !killed)
-        json_u64(j, (uint64_t)WEXITSTATUS(status));
-    else
-        json_null(j);
+    json_u64_or_null(j, is_known && !killed, (uint64_t)WEXITSTATUS(status));
     json_key_text(j, "signal", is_known && killed ? baro_signal_name(WTERMSIG(status)) : NULL);
 }
 

@@ -9,25 +9,6 @@
 
 /* ---- cells ---- */
 
-static void put_absent(struct cell *c, int reason)
-{
-    c->kind = CELL_ABSENT;
-    c->absent = reason;
-}
-
-static void put_u64(struct cell *c, uint64_t v)
-{
-    c->kind = CELL_U64;
-    c->u64 = v;
-}
-
-static void put_text_cell(struct cell *c, const char *text)
-{
-    c->kind = CELL_TEXT;
-    c->text = text;
-    c->len = strlen(text);
-}
-
 static void write_time(struct row_time *t, int64_t realtime_ns)
 {
     struct buf b = {0};
@@ -60,12 +41,12 @@ static void put_user(struct cell *c, const struct output_row *r, uint32_t uid)
 {
     const char *name = uid != UINT32_MAX && r->user ? r->user(r->user_context, uid) : NULL;
     if (uid == UINT32_MAX) {
-        put_absent(c, BARO_ABSENT_UNKNOWN);
+        cell_absent(c, BARO_ABSENT_UNKNOWN);
     } else if (name) {
-        put_text_cell(c, name);
+        cell_text(c, name);
     } else {
         snprintf(c->room, sizeof(c->room), "%u", uid);
-        put_text_cell(c, c->room);
+        cell_text(c, c->room);
     }
 }
 
@@ -73,14 +54,14 @@ static void put_user(struct cell *c, const struct output_row *r, uint32_t uid)
 static void put_stored(struct cell *c, enum baro_unit unit, int absent, uint64_t v)
 {
     if (absent != BARO_PRESENT) {
-        put_absent(c, absent);
+        cell_absent(c, absent);
         return;
     }
     switch (unit) {
     case BARO_UNIT_CHAR:
         c->room[0] = (char)v;
         c->room[1] = 0;
-        put_text_cell(c, c->room);
+        cell_text(c, c->room);
         break;
     case BARO_UNIT_SIGNED:
         c->kind = CELL_I64;
@@ -101,7 +82,7 @@ static void put_stored(struct cell *c, enum baro_unit unit, int absent, uint64_t
         c->kind = CELL_REAL;
         c->real = (double)(int64_t)v / 1e3;
         break;
-    default: put_u64(c, v);
+    default: cell_u64(c, v);
     }
 }
 
@@ -180,9 +161,9 @@ static void put_entity(struct cell *c, const struct output_row *r, uint64_t id)
 {
     const char *name = row_task_name(r->names, r->sample, id);
     if (name)
-        put_text_cell(c, name);
+        cell_text(c, name);
     else
-        put_u64(c, id);
+        cell_u64(c, id);
 }
 
 static int sum_of(const struct baro_sample *s, int metric, uint64_t *ret)
@@ -224,13 +205,13 @@ static void put_exit(struct cell *cell, const struct output_row *r, enum baro_co
 {
     int status, absent = baro_row_status(r->exit, &status);
     if (absent != BARO_PRESENT) {
-        put_absent(cell, absent);
+        cell_absent(cell, absent);
     } else if (WIFSIGNALED(status) != (kind == BARO_COLUMN_SIGNAL)) {
-        put_text_cell(cell, ""); /* the process ended in the other way */
+        cell_text(cell, ""); /* the process ended in the other way */
         cell->kind = CELL_ABSENT;
         cell->absent = BARO_PRESENT;
     } else {
-        put_u64(cell, (uint64_t)(kind == BARO_COLUMN_SIGNAL ? WTERMSIG(status) : WEXITSTATUS(status)));
+        cell_u64(cell, (uint64_t)(kind == BARO_COLUMN_SIGNAL ? WTERMSIG(status) : WEXITSTATUS(status)));
     }
 }
 
@@ -259,9 +240,9 @@ static uint32_t uid_of(const struct output_row *r)
 static void put_known(struct cell *cell, uint64_t v, uint64_t unknown)
 {
     if (v == unknown)
-        put_absent(cell, BARO_ABSENT_UNKNOWN);
+        cell_absent(cell, BARO_ABSENT_UNKNOWN);
     else
-        put_u64(cell, v);
+        cell_u64(cell, v);
 }
 
 static void put_cmdline(struct cell *cell, const struct output_row *r)
@@ -269,16 +250,16 @@ static void put_cmdline(struct cell *cell, const struct output_row *r)
     const char *line;
     enum baro_absent absent = baro_row_cmdline(r->process ? r->process : r->exit, &line);
     if (absent == BARO_PRESENT)
-        put_text_cell(cell, line);
+        cell_text(cell, line);
     else
-        put_absent(cell, absent);
+        cell_absent(cell, absent);
 }
 
 static void put_name_cell(struct cell *cell, const struct output_row *r)
 {
-    put_text_cell(cell, r->entity    ? baro_row_name(r->entity)
-                        : r->process ? baro_row_name(r->process)
-                                     : baro_row_name(r->exit));
+    cell_text(cell, r->entity    ? baro_row_name(r->entity)
+                    : r->process ? baro_row_name(r->process)
+                                 : baro_row_name(r->exit));
 }
 
 /* A text that the library puts together. Returns whether there was memory for it. */
@@ -331,7 +312,7 @@ static void put_reason(struct cell *cell, int absent)
 {
     cell->absent = BARO_PRESENT;
     if (absent != BARO_PRESENT)
-        put_text_cell(cell, baro_absent_name((enum baro_absent)absent));
+        cell_text(cell, baro_absent_name((enum baro_absent)absent));
 }
 
 static void put_phase_cell(struct cell *cell, const struct output_row *r)
@@ -339,7 +320,7 @@ static void put_phase_cell(struct cell *cell, const struct output_row *r)
     ptrdiff_t i = r->timeline ? baro_timeline_phase_at(r->timeline, r->t_ns) : -1;
     cell->absent = r->timeline ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
     if (i >= 0)
-        put_text_cell(cell, baro_timeline_get(r->timeline, (size_t)i)->name);
+        cell_text(cell, baro_timeline_get(r->timeline, (size_t)i)->name);
 }
 
 static void put_flag(struct cell *cell, bool v)
@@ -353,7 +334,7 @@ static void put_age(struct cell *cell, const struct output_row *r)
 {
     uint64_t read_ns = 0;
     baro_row_read_ns(r->process, &read_ns);
-    put_u64(cell, r->t_ns > read_ns ? r->t_ns - read_ns : 0);
+    cell_u64(cell, r->t_ns > read_ns ? r->t_ns - read_ns : 0);
     if (!read_ns && r->t_ns) {
         cell->kind = CELL_ABSENT;
         cell->absent = BARO_ABSENT_UNKNOWN;
@@ -379,7 +360,7 @@ static void put_event_number(struct cell *ret, const struct baro_event *e)
 {
     struct baro_attribute a;
     if (baro_event_attribute(e, 0, &a) < 0 || a.type != BARO_ATTRIBUTE_SIGNED) {
-        put_u64(ret, baro_event_number(e));
+        cell_u64(ret, baro_event_number(e));
         return;
     }
     ret->kind = CELL_I64;
@@ -396,15 +377,15 @@ static void put_end(struct cell *ret, const struct output_row *r, enum baro_colu
     case BARO_COLUMN_SIGNAL: put_exit(ret, r, kind); break;
     case BARO_COLUMN_SOURCE:
         if (baro_row_exit_source(r->exit, &source) == BARO_PRESENT)
-            put_text_cell(ret, baro_exit_source_name(source));
+            cell_text(ret, baro_exit_source_name(source));
         break;
     case BARO_COLUMN_SAMPLED:
         if (baro_row_is_sampled(r->exit, &is_sampled) == BARO_PRESENT)
             put_flag(ret, is_sampled);
         break;
-    case BARO_COLUMN_EVENT: put_text_cell(ret, baro_event_kind_name(baro_event_kind_of(r->event))); break;
+    case BARO_COLUMN_EVENT: cell_text(ret, baro_event_kind_name(baro_event_kind_of(r->event))); break;
     case BARO_COLUMN_NUMBER: put_event_number(ret, r->event); break;
-    case BARO_COLUMN_TEXT: put_text_cell(ret, baro_event_text(r->event)); break;
+    case BARO_COLUMN_TEXT: cell_text(ret, baro_event_text(r->event)); break;
     case BARO_COLUMN_GIVEN: put_given(ret, r); break;
     default: break;
     }
@@ -422,14 +403,14 @@ void row_cell(const struct output_row *r, const struct columns *columns, size_t 
     }
     switch (c->kind) {
     case BARO_COLUMN_TIME: put_time(ret, r); break;
-    case BARO_COLUMN_T: put_u64(ret, r->t_ns); break;
+    case BARO_COLUMN_T: cell_u64(ret, r->t_ns); break;
     case BARO_COLUMN_PID: put_known(ret, (uint64_t)pid_of(r), 0); break;
     case BARO_COLUMN_START: put_known(ret, start_of(r), 0); break;
-    case BARO_COLUMN_PPID: put_u64(ret, (uint64_t)ppid_of(r)); break;
+    case BARO_COLUMN_PPID: cell_u64(ret, (uint64_t)ppid_of(r)); break;
     case BARO_COLUMN_UID: put_known(ret, uid_of(r), UINT32_MAX); break;
     case BARO_COLUMN_USER: put_user(ret, r, uid_of(r)); break;
     case BARO_COLUMN_NAME: put_name_cell(ret, r); break;
-    case BARO_COLUMN_LABEL: put_text_cell(ret, baro_row_label(r->entity)); break;
+    case BARO_COLUMN_LABEL: cell_text(ret, baro_row_label(r->entity)); break;
     case BARO_COLUMN_ATTRIBUTES: put_made(ret, r->attributes, attributes_text, r->entity); break;
     case BARO_COLUMN_PHASE: put_phase_cell(ret, r); break;
     case BARO_COLUMN_OWNER: put_known(ret, (uint64_t)baro_row_owner_pid(r->entity), 0); break;
@@ -437,12 +418,12 @@ void row_cell(const struct output_row *r, const struct columns *columns, size_t 
     case BARO_COLUMN_AGE: put_age(ret, r); break;
     case BARO_COLUMN_CORES: put_real(ret, r->cores_absent, r->cores); break;
     case BARO_COLUMN_DERIVED: put_derived(ret, r, c->id); break;
-    case BARO_COLUMN_ID: put_u64(ret, baro_row_id(r->entity)); break;
+    case BARO_COLUMN_ID: cell_u64(ret, baro_row_id(r->entity)); break;
     case BARO_COLUMN_LOSSY: put_flag(ret, baro_sample_lossy(r->sample)); break;
     case BARO_COLUMN_BOUNDS: put_made(ret, r->attributes, bounds_text, r->sample); break;
     case BARO_COLUMN_ORIGIN:
         if (baro_row_origin(r->process ? r->process : r->exit, &origin) == BARO_PRESENT)
-            put_text_cell(ret, baro_origin_name(origin));
+            cell_text(ret, baro_origin_name(origin));
         break;
     case BARO_COLUMN_METRIC:
     case BARO_COLUMN_SUM:

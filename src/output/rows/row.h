@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "baro/baro.h"
 #include "base/buf.h"
@@ -120,6 +121,25 @@ struct cell {
     size_t len;
     char room[40];
 };
+
+static inline void cell_absent(struct cell *c, int reason)
+{
+    c->kind = CELL_ABSENT;
+    c->absent = reason;
+}
+
+static inline void cell_u64(struct cell *c, uint64_t v)
+{
+    c->kind = CELL_U64;
+    c->u64 = v;
+}
+
+static inline void cell_text(struct cell *c, const char *text)
+{
+    c->kind = CELL_TEXT;
+    c->text = text;
+    c->len = strlen(text);
+}
 
 /* Reads the cells of a row: call row_read() first, then the other function for each cell. */
 void row_read(const struct output_row *r, const struct columns *c);

@@ -23,10 +23,7 @@ static void put_said(struct json *j, const struct baro_steps *s, size_t step, bo
 static void put_position(struct json *j, const char *name, ptrdiff_t at)
 {
     json_key(j, name);
-    if (at < 0)
-        json_null(j);
-    else
-        json_u64(j, (uint64_t)at);
+    json_u64_or_null(j, at >= 0, (uint64_t)at);
 }
 
 static void put_step(struct json *j, const struct baro_steps *s, size_t i)
@@ -47,10 +44,7 @@ static void put_step(struct json *j, const struct baro_steps *s, size_t i)
     json_key_u64(j, "end_ns", step->end_ns);
     json_key_bool(j, "has_ended", step->has_ended);
     json_key(j, "status");
-    if (is_known && !killed)
-        json_u64(j, (uint64_t)WEXITSTATUS(step->status));
-    else
-        json_null(j);
+    json_u64_or_null(j, is_known && !killed, (uint64_t)WEXITSTATUS(step->status));
     json_key_text(j, "signal", killed ? baro_signal_name(WTERMSIG(step->status)) : NULL);
     for (int fact = 0; fact < baro_steps_fact_count(); fact++) {
         struct baro_value v;

@@ -49,12 +49,10 @@ static uint32_t lane_of(struct trace_bars *b, uint64_t begin_ns, struct trace_ou
         i++;
     if (i < b->n_lanes)
         return (uint32_t)i;
-    uint64_t *at = array_room(b->free_ns, i, &b->cap_lanes, sizeof(*at));
-    if (!at) {
+    if (array_reserve(&b->free_ns, i + 1, &b->cap_lanes, sizeof(*b->free_ns)) < 0) {
         o->to->failed = true;
         return i ? (uint32_t)i - 1 : 0;
     }
-    b->free_ns = at;
     b->free_ns[b->n_lanes++] = 0;
     snprintf(name, sizeof(name), "lane %zu", i + 1);
     trace_name(o, GROUP_PROCESSES, ROW_LANES + (unsigned)i, name, (unsigned)i);
@@ -99,11 +97,10 @@ static void forget_life(struct trace_bars *b, size_t i, uint64_t free_ns)
 
 static void begin_life(struct trace_bars *b, const struct baro_row *p, uint64_t now_ns, struct trace_out *o)
 {
-    struct trace_life *at = array_room(b->life, b->n, &b->cap, sizeof(*at));
-    o->to->failed = o->to->failed || !at;
-    if (!at)
+    if (array_reserve(&b->life, b->n + 1, &b->cap, sizeof(*b->life)) < 0) {
+        o->to->failed = true;
         return;
-    b->life = at;
+    }
     struct trace_life *l = &b->life[b->n];
     *l = (struct trace_life){.id = baro_row_id(p), .seen_ns = now_ns};
     baro_row_begin_ns(b->header, p, &l->begin_ns);
@@ -119,8 +116,7 @@ static void begin_life(struct trace_bars *b, const struct baro_row *p, uint64_t 
 static void open_bar(struct trace_out *o, const char *name, uint32_t lane, uint64_t begin_ns, uint64_t end_ns)
 {
     trace_open(o, "X", GROUP_PROCESSES, ROW_LANES + lane, *name ? name : "(name not known)");
-    json_key(&o->json, "cat");
-    json_text(&o->json, "process");
+    json_key_text(&o->json, "cat", "process");
     trace_time(o, "ts", begin_ns);
     trace_time(o, "dur", end_ns > begin_ns ? end_ns - begin_ns : 0);
     json_key(&o->json, "args");

@@ -56,10 +56,7 @@ void trace_bars_sample(struct trace_bars *b, const struct baro_sample *s, struct
 void trace_bars_exit(struct trace_bars *b, const struct baro_row *e, struct trace_out *o);
 void trace_bars_end(struct trace_bars *b, const struct baro_sample *last, struct trace_out *o);
 
-/* ---- phases, marks and events: trace_timeline.c ---- */
-void trace_timeline(const struct baro_timeline *t, struct trace_out *o);
-
-/* ---- values as counters: trace_counters.c ---- */
+/* ---- values as counters ---- */
 #define TRACE_COUNTERS_MAX 32
 struct trace_counters {
     struct trace_course {
@@ -72,9 +69,5 @@ struct trace_counters {
     uint64_t host_ns; /* when the machine was read last */
     bool host_read;
 };
-
-void trace_counters_init(struct trace_counters *c, const struct baro_header *header);
-void trace_counters_sample(struct trace_counters *c, const struct baro_sample *s, struct trace_out *o);
-void trace_counters_end(struct trace_counters *c, uint64_t end_ns, struct trace_out *o);
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/escape.h"
-#include "output/rows/table.h"
 
 /* The bytes up to the next blank at which a line may end: not the one between a number and its unit, as in "24.6 MB".
  */

@@ -95,9 +95,7 @@ void report_accounted(struct lines *l, const struct baro_summary *s)
     own_cost(&b, s);
     lines_part(l, &b);
     others_cost(&b, s);
-    lines_part(l, &b);
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }
 
 void report_before(struct lines *l, const struct baro_summary *s)

@@ -66,6 +66,5 @@ void report_cpu(struct lines *l, const struct baro_summary *s)
         lines_say(l, "waited %s for a core", MARKED(delay, fmt_duration));
     else if (is_known && delay_is_unknown(s))
         lines_say(l, "how long it waited for a core is not known");
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }

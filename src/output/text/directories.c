@@ -76,8 +76,7 @@ static void directory(struct lines *l, const struct baro_summary *s, size_t i)
         sizes(l, &b, s, i);
     lines_part(l, &b);
     notes(l, &b, s, i);
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }
 
 void report_directories(struct lines *l, const struct baro_summary *s)

@@ -36,12 +36,6 @@ struct lines glance_row(struct glance *g, enum glance_drop drop, const char *mar
 /* Ends a row with this text, cut to what is left of the line. Empties it. */
 void glance_end(struct glance *g, struct lines *l, struct buf *text);
 
-/* glance_resources.c: CPU, memory, I/O, GPU, network, directories, where they were used */
-void glance_resources(struct glance *g);
-/* glance_phases.c: returns how wide their labels are; then writes the rows */
-unsigned glance_phases_label(const struct baro_timeline *t);
-void glance_phases(struct glance *g);
-bool glance_has_failed_phase(const struct baro_timeline *t);
 /* glance_commands.c: the heaviest tasks, or the heaviest commands if there are no tasks */
 void glance_commands(struct glance *g);
 

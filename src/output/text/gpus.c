@@ -128,8 +128,7 @@ static void put_gpu_line(struct lines *l, const struct baro_summary *s, size_t i
     put_gpu_memory(l, &b, s, i);
     energy(l, &b, s, i);
     throttled(l, s, i);
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }
 
 static void all(struct lines *l, const struct baro_summary *s, size_t n)
@@ -164,8 +163,7 @@ static void all(struct lines *l, const struct baro_summary *s, size_t n)
         put_share_of_job(&b, e, share);
         lines_part(l, &b);
     }
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }
 
 static void cpu_energy(struct lines *l, const struct baro_summary *s)
@@ -185,8 +183,7 @@ static void cpu_energy(struct lines *l, const struct baro_summary *s)
         buf_str(&b, " by CPU time");
         lines_part(l, &b);
     }
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }
 
 static void put_grams(struct lines *l, const char *what, struct baro_value v)

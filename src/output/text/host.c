@@ -35,8 +35,7 @@ static void cores(struct lines *l, const struct baro_summary *s)
     }
     if (report_has_real(s, "host", "cpu_steal_ratio", &stolen) && stolen >= 0.001)
         lines_say(l, "%s stolen", PERCENT(stolen));
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }
 
 static void put_host_memory(struct lines *l, const struct baro_summary *s)
@@ -57,8 +56,7 @@ static void put_host_memory(struct lines *l, const struct baro_summary *s)
         lines_say(l, "%s available at the lowest", BYTES(left));
     if (swapped)
         lines_say(l, "swap peak %s", BYTES(swapped));
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }
 
 static void traffic(struct lines *l, const struct baro_summary *s, const char *label, const char *in,
@@ -75,9 +73,7 @@ static void traffic(struct lines *l, const struct baro_summary *s, const char *l
         if (report_has_u64(s, "host", out, &sent))
             buf_printf(&b, ", %s %s", verb_out, BYTES(sent));
     }
-    lines_part(l, &b);
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }
 
 void report_host(struct lines *l, const struct baro_summary *s)

@@ -64,7 +64,5 @@ void report_io(struct lines *l, const struct baro_summary *s)
         lines_part(l, &b);
         disks(&b, s);
     }
-    lines_part(l, &b);
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }

@@ -132,6 +132,5 @@ void report_limits(struct lines *l, const struct baro_summary *s)
     lines_part(l, &b);
     kills(l, &b, s);
     forks(l, s, &b, refused);
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }

@@ -132,6 +132,13 @@ void lines_end(struct lines *l)
         buf_byte(l->out, '\n');
 }
 
+void lines_finish(struct lines *l, struct buf *part)
+{
+    lines_part(l, part);
+    lines_end(l);
+    buf_done(part);
+}
+
 const char *lines_times(const struct lines *l)
 {
     return l->style.utf8 ? "×" : "x";

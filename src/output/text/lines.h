@@ -28,6 +28,8 @@ void lines_begin(struct lines *l, const char *label, enum lines_tone tone);
  * line is broken at blanks. */
 void lines_part(struct lines *l, struct buf *part);
 void lines_end(struct lines *l);
+/* Adds the last part, which is freed, and ends the line. */
+void lines_finish(struct lines *l, struct buf *part);
 /* Adds text, escaped and truncated to `columns` with an ellipsis. */
 void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned columns);
 /* Does the same, but leaves out the middle: both ends are the most useful parts. */

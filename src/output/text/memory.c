@@ -107,6 +107,5 @@ void report_memory(struct lines *l, const struct baro_summary *s)
     lines_part(l, &b);
     if (swap.u64)
         lines_say(l, "swap %s", MARKED(swap, fmt_bytes));
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }

@@ -48,6 +48,5 @@ void report_network(struct lines *l, const struct baro_summary *s)
         traffic(l, &b, "sockets too short to tell whose, the job's or others': ", other_sent, other_received);
     if (is_some(net_sent) || is_some(net_received))
         traffic(l, &b, "its own namespace: ", net_sent, net_received);
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }

@@ -24,8 +24,6 @@ bool report_curve(struct lines *l, const struct baro_summary *s, const char *fac
 uint64_t axis_step(uint64_t wall_ns, unsigned columns);
 void axis_label(struct buf *b, uint64_t ns); /* "2 s", "1.5 s", "3 min" */
 unsigned axis_column(const struct axis *axis, uint64_t t_ns);
-/* lanes.c: phases over that axis */
-void report_lanes(struct lines *l, const struct baro_timeline *t, const struct axis *axis);
 /* phases.c: the phases as a table, those of one name in one row; nothing if there are none */
 void report_phases(struct lines *l, const struct baro_timeline *t);
 /* cpu.c, io.c, processes.c */

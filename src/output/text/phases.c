@@ -69,8 +69,7 @@ static void put_legend(struct lines *l, const struct phase_names *names)
     }
     put_explanation(l, &b, &begun);
     if (begun)
-        lines_end(l);
-    buf_done(&b);
+        lines_finish(l, &b);
 }
 
 void report_phases(struct lines *l, const struct baro_timeline *t)

@@ -90,7 +90,5 @@ void report_processes(struct lines *l, const struct baro_summary *s)
         lines_name(l, &b, survivor.absent ? "(not known)" : survivor.text, 24);
         buf_str(&b, survivors == 1 ? "" : ", ...");
     }
-    lines_part(l, &b);
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }

@@ -122,9 +122,7 @@ static void place_and_time(struct lines *l, const struct baro_summary *s)
         buf_str(&b, "Linux ");
         lines_name(l, &b, kernel, 40);
     }
-    lines_part(l, &b);
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }
 
 static void path(struct lines *l, const char *tape)
@@ -134,9 +132,7 @@ static void path(struct lines *l, const char *tape)
         return;
     lines_begin(l, "tape", TONE_FAINT);
     lines_name(l, &b, tape, 4096);
-    lines_part(l, &b);
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }
 
 /* All lines but the title, the table of commands, and when and where the recording began. */

@@ -119,9 +119,7 @@ static void put_note(struct lines *l, const char *text)
     struct buf b = {0};
     buf_str(&b, text);
     lines_begin(l, "", TONE_FAINT);
-    lines_part(l, &b);
-    lines_end(l);
-    buf_done(&b);
+    lines_finish(l, &b);
 }
 
 /* Does any number of the table begin with this mark? Names and titles do not count. */

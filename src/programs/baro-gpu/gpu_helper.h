@@ -170,10 +170,6 @@ bool use_add_buffer(struct gpu_helper *h, struct unit *u, unsigned type, int met
 /* power.c */
 void power_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns, uint64_t since_ns);
 void power_by_time(struct unit *u, uint64_t uw, uint64_t now_ns); /* energy that no counter has */
-/* fields.c, gpm.c */
-void fields_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns);
-void reasons_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns);
-void gpm_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns);
 /* plausible.c: what no device can have is absent */
 void unit_check(struct unit *u);
 double counter_most(int metric); /* the most that it can grow in a second */
@@ -194,11 +190,6 @@ bool card_text(const struct unit *u, const char *folder, const char *file, char 
 bool card_number(const struct unit *u, const char *folder, const char *file, uint64_t *ret);
 void card_gauge(struct unit *u, int metric, const char *folder, const char *file, uint64_t factor);
 void card_power(struct gpu_helper *h, struct unit *u); /* power from hwmon; energy is computed from power and time */
-/* amd.c, intel.c */
-void amd_find_kfd(const char *root, struct unit *u);
-void amd_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns);
-void i915_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns);
-void xe_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns);
 /* drm.c: what the job's processes use of them */
 struct drm *drm_new(void); /* NULL without memory */
 void drm_read(struct gpu_helper *h);

@@ -4,7 +4,6 @@
  * memory that it shares with the recorder. The recorder never waits for the helper, and kills it if a call hangs. There
  * is one thread, because the driver has one lock.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>

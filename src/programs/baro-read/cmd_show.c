@@ -4,14 +4,12 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/fmt.h"
 #include "base/growth.h"
 #include "output/rows/escaped.h"
 #include "output/rows/wrap.h"
 #include "output/text/read_fact.h"
 #include "programs/baro-read/show.h"
 #include "programs/baro-top/view.h"
-#include "programs/common/zone.h"
 
 #define READINGS_BACK 8 /* a reading may have a time a little later than its sample */
 #define HEAD_ROWS 8

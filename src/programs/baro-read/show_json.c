@@ -64,10 +64,7 @@ static void put_which(struct show *w, struct json *j)
     buf_done(&time);
     json_key_u64(j, "t_ns", t_ns);
     json_key(j, "asked_ns");
-    if (w->asked)
-        json_i64(j, w->asked_ns);
-    else
-        json_null(j);
+    json_i64_or_null(j, w->asked, w->asked_ns);
     int64_t off = w->asked ? show_off_by(w) : 0;
     json_key_text(j, "sample",
                   !w->asked                           ? "last"
@@ -76,10 +73,7 @@ static void put_which(struct show *w, struct json *j)
                   : off < 0                           ? "before"
                                                       : "after");
     json_key(j, "rates_over_ns");
-    if (w->instant.before)
-        json_u64(j, t_ns - baro_sample_t_ns(w->instant.before));
-    else
-        json_null(j);
+    json_u64_or_null(j, w->instant.before, w->instant.before ? t_ns - baro_sample_t_ns(w->instant.before) : 0);
 }
 
 /* Writes the rows of a kind as an array; of processes and tasks only those that were asked for. */
@@ -124,10 +118,7 @@ static void put_phases(const struct show *w, struct json *j)
         json_key_text(j, "name", v->name);
         json_key_u64(j, "begin_ns", v->begin_ns);
         json_key(j, "end_ns");
-        if (v->is_open)
-            json_null(j);
-        else
-            json_u64(j, v->end_ns);
+        json_u64_or_null(j, !v->is_open, v->end_ns);
         json_key_i64(j, "depth", v->depth);
         json_key(j, "attributes");
         json_attributes(v, j);

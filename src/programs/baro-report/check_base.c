@@ -92,10 +92,8 @@ static bool take_whole(struct span object, const char *key, double *ret)
 static int take_value(const struct reading_base *r, struct span s)
 {
     struct base *b = r->base;
-    struct base_value *more = array_room(b->at, b->n, &b->cap, sizeof(*more));
-    if (!more)
+    if (array_reserve(&b->at, b->n + 1, &b->cap, sizeof(*b->at)) < 0)
         return error_set(r->err, -ENOMEM, "out of memory");
-    b->at = more;
     struct base_value *v = &b->at[b->n++];
     *v = (struct base_value){.n = 0};
     double runs;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What runs say of limits: as text, Markdown and JSON. */
-#include <math.h>
 #include <string.h>
 
 #include "base/json.h"

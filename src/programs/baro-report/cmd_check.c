@@ -63,9 +63,7 @@ static int print_list(const struct check *c)
     struct buf text = {0};
     for (size_t i = 0; i < c->n; i++)
         buf_printf(&text, "%s\n", c->limit[i].text);
-    int status = cli_out(c->cli, &text);
-    buf_done(&text);
-    return status;
+    return cli_out_done(c->cli, &text);
 }
 
 /* ---- tapes ---- */

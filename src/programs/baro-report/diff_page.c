@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/fmt.h"
 #include "output/page/sheet.h"
-#include "output/rows/escaped.h"
 #include "output/text/parts.h"
 #include "programs/baro-report/align.h"
 #include "programs/baro-report/diff.h"

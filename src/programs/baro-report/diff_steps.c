@@ -279,10 +279,7 @@ static void put_json(const struct pair *pairs, size_t n, struct buf *ret)
         json_key_text(&j, "answer", answer_of(&pairs[i]));
         for (size_t k = 0; k < 2; k++) {
             json_key(&j, k ? "cpu_after_ns" : "cpu_before_ns");
-            if (side[k]->step && !side[k]->cpu.absent)
-                json_u64(&j, side[k]->cpu.u64);
-            else
-                json_null(&j);
+            json_u64_or_null(&j, side[k]->step && !side[k]->cpu.absent, side[k]->cpu.u64);
         }
         json_end(&j, '}');
         buf_done(&name);

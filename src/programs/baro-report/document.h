@@ -32,7 +32,5 @@ void document_done(struct document *d);
  * DOCUMENT_STOP if writing fails, and err says why. */
 typedef int document_section(const struct document *d, void *context, struct buf *ret, struct baro_error *err);
 document_section document_markdown, document_json;
-/* json_figures.c: adds the member "figures" to an open object. Returns 0 or a negative code. */
-int document_json_figures(const struct document *d, struct json *j, struct baro_error *err);
 
 #endif

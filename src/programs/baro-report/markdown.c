@@ -103,8 +103,7 @@ void markdown_phases_alike(struct markdown *p, size_t i, bool same_words, const 
         buf_printf(p->out, " and %zu more", n - NAMES_SHOWN);
 }
 
-/* Verdicts of one rule on several phases are one item: with the words of the first, and the names of the others. */
-static void put_verdict(struct markdown *p, size_t i)
+void markdown_begin_verdict(struct markdown *p, size_t i)
 {
     const struct baro_verdict *v = baro_verdicts_get(p->d->verdicts, i);
     buf_str(p->out, "- **");
@@ -115,6 +114,13 @@ static void put_verdict(struct markdown *p, size_t i)
         markdown_code(p->out, v->phase, strlen(v->phase), false);
         markdown_phases_alike(p, i, true, ", ");
     }
+}
+
+/* Verdicts of one rule on several phases are one item: with the words of the first, and the names of the others. */
+static void put_verdict(struct markdown *p, size_t i)
+{
+    const struct baro_verdict *v = baro_verdicts_get(p->d->verdicts, i);
+    markdown_begin_verdict(p, i);
     buf_str(p->out, ": ");
     markdown_text(p->out, v->brief, strlen(v->brief));
     markdown_phases_alike(p, i, false, "; also in ");

@@ -27,5 +27,7 @@ bool markdown_is_first(const struct baro_verdicts *all, size_t i);
 /* Writes, after `before`, the other phases with a verdict of the rule of verdict i: those with the same brief, or those
  * with another one. Example: ", `b`, `c`". */
 void markdown_phases_alike(struct markdown *p, size_t i, bool same_words, const char *before);
+/* Begins an item with the rule of verdict i and the phases that have it in the same words. */
+void markdown_begin_verdict(struct markdown *p, size_t i);
 
 #endif

@@ -55,15 +55,9 @@ static void evidence(struct markdown *p, size_t n)
 static void put_sentence(struct markdown *p, size_t i)
 {
     const struct baro_verdict *v = baro_verdicts_get(p->d->verdicts, i);
-    buf_str(p->out, "- **");
-    markdown_text(p->out, v->rule, strlen(v->rule));
-    buf_str(p->out, "**");
-    if (v->phase) {
-        buf_str(p->out, " in ");
-        markdown_code(p->out, v->phase, strlen(v->phase), false);
-        markdown_phases_alike(p, i, true, ", ");
+    markdown_begin_verdict(p, i);
+    if (v->phase)
         markdown_phases_alike(p, i, false, "; with figures of their own in ");
-    }
     buf_str(p->out, ": ");
     markdown_text(p->out, v->title, strlen(v->title));
     buf_str(p->out, *v->advice ? " " : "");

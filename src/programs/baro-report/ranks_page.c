@@ -9,7 +9,6 @@
 
 #include "base/fmt.h"
 #include "output/page/sheet.h"
-#include "output/rows/escaped.h"
 
 #define DRAWN_MOST 128u  /* rows of the picture: with more ranks each is the mean of several */
 #define LISTED_MOST 500u /* rows of the table of ranks */

@@ -5,10 +5,7 @@
 static void put_total(struct json *j, const char *key, const struct baro_combined *c)
 {
     json_key(j, key);
-    if (c->known)
-        json_u64(j, c->value.u64);
-    else
-        json_null(j);
+    json_u64_or_null(j, c->known, c->value.u64);
 }
 
 static void put_mark(struct json *j, const char *key, const struct baro_combined *c)

@@ -53,8 +53,7 @@ void api_health(struct request *q)
     json_key_u64(&j, "uptime_ns", clock_monotonic_ns() - s->start_ns);
     json_key_begin(&j, "jobs", '{');
     for (int i = 0; i < JOB_STATES; i++) {
-        json_key(&j, job_state_name((enum job_state)i));
-        json_u64(&j, count[i]);
+        json_key_u64(&j, job_state_name((enum job_state)i), count[i]);
     }
     json_end(&j, '}');
     if (s->observing.is_wanted) {

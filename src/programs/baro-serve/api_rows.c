@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "output/rows/csv_json.h"
-#include "programs/baro-serve/catalogue.h"
 #include "programs/baro-serve/instant.h"
 #include "programs/baro-serve/route.h"
 #include "programs/common/tape_args.h"
@@ -55,14 +54,12 @@ static int compare_down(const void *a, const void *b)
 static int add_place(struct listing *l, const struct output_row *r)
 {
     struct cell c;
-    struct place *places = array_room(l->places, (size_t)l->total, &l->room, sizeof(*places));
-    if (!places)
+    if (array_reserve(&l->places, (size_t)l->total + 1, &l->room, sizeof(*l->places)) < 0)
         return -ENOMEM;
-    l->places = places;
     row_read(r, &l->sort);
     row_cell(r, &l->sort, 0, &c);
     bool in_row = (c.text >= c.room && c.text < c.room + sizeof(c.room)) || c.text == (const char *)r->attributes->at;
-    struct place *p = &places[l->total];
+    struct place *p = &l->places[l->total];
     *p = (struct place){.row = *r, .i = l->total++, .is_absent = c.kind == CELL_ABSENT};
     if (c.kind == CELL_TEXT && in_row) /* the state of a process: one character; a user without a name: a number */
         p->number = c.text[0];

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "output/rows/row.h"
-#include "output/text/parts.h"
 #include "output/text/read_fact.h"
 #include "output/text/summary_text.h"
 #include "base/fmt.h"
@@ -60,10 +59,7 @@ static void write_facts(struct json *j, const struct baro_summary *s)
 static void write_metric(struct json *j, const char *name, int absent, uint64_t v)
 {
     json_key(j, name);
-    if (absent)
-        json_null(j);
-    else
-        json_u64(j, v);
+    json_u64_or_null(j, !absent, v);
 }
 
 /* Writes the cores that the job uses, or that are busy on the machine. */
@@ -73,10 +69,8 @@ static void write_cores(struct json *j, const struct job *job, int kind)
     int derived = baro_derived_find(kind, "cores");
     const struct baro_row *before = job->before ? baro_sample_row(job->before, kind, 0) : NULL;
     json_key(j, "cores");
-    if (baro_row_derived(before, baro_sample_row(job->now, kind, 0), derived, &cores))
-        json_null(j);
-    else
-        json_double(j, cores);
+    int absent = baro_row_derived(before, baro_sample_row(job->now, kind, 0), derived, &cores);
+    json_double_or_null(j, !absent, cores);
 }
 
 /* Writes what a running job uses at this moment; for a recording of the machine alone what is used of it. */
@@ -119,10 +113,7 @@ static void write_result(struct json *j, const struct baro_tape_end *end)
         json_null(j);
     buf_done(&b);
     json_key(j, "exit_status");
-    if (is_known && WIFEXITED(end->status))
-        json_i64(j, WEXITSTATUS(end->status));
-    else
-        json_null(j);
+    json_i64_or_null(j, is_known && WIFEXITED(end->status), WEXITSTATUS(end->status));
     json_key_text(j, "exit_signal",
                   is_known && WIFSIGNALED(end->status) ? baro_signal_name(WTERMSIG(end->status)) : NULL);
 }

@@ -2,7 +2,6 @@
 #include "programs/baro-serve/request.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -46,12 +46,10 @@ static void add_watch(struct touched *t, int watch)
 {
     if (t->n && t->at[t->n - 1] == watch)
         return;
-    int *at = array_room(t->at, t->n, &t->room, sizeof(*at));
-    t->all = t->all || !at;
-    if (!at)
-        return;
-    t->at = at;
-    t->at[t->n++] = watch;
+    if (array_reserve(&t->at, t->n + 1, &t->room, sizeof(*t->at)) < 0)
+        t->all = true;
+    else
+        t->at[t->n++] = watch;
 }
 
 void touched_read(struct touched *t)

@@ -4,18 +4,13 @@
 #include <string.h>
 
 #include "base/regex.h"
+#include "base/sorted.h"
 #include "programs/baro-top/model.h"
-
-static int compare_node_ids(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
 
 /* Is it in the list of wish.folded? */
 static bool is_listed(const uint32_t *list, size_t n, uint32_t id)
 {
-    return n && bsearch(&id, list, n, sizeof(*list), compare_node_ids);
+    return n && bsearch(&id, list, n, sizeof(*list), compare_u32);
 }
 
 /* ---- the filter ---- */

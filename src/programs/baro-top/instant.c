@@ -25,10 +25,8 @@ void instant_done(struct instant *i)
 
 int instant_add_exit(struct instant *i, const struct baro_row *e)
 {
-    struct baro_row **grown = array_room(i->ended, i->n_ended, &i->cap_ended, sizeof(*grown));
-    if (!grown)
+    if (array_reserve(&i->ended, i->n_ended + 1, &i->cap_ended, sizeof(*i->ended)) < 0)
         return -ENOMEM;
-    i->ended = grown;
     int code = baro_row_copy(e, &i->ended[i->n_ended], NULL);
     if (code == 0)
         i->n_ended++;

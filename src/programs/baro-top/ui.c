@@ -109,10 +109,9 @@ static void toggle_fold(struct ui *u, uint32_t id)
         u->wish.n_folded--;
         return;
     }
-    uint32_t *folded = array_room(u->folded, n, &u->cap_folded, sizeof(*folded));
-    if (!folded)
+    if (array_reserve(&u->folded, n + 1, &u->cap_folded, sizeof(*u->folded)) < 0)
         return;
-    u->wish.folded = u->folded = folded;
+    u->wish.folded = u->folded;
     memmove(u->folded + i + 1, u->folded + i, (n - i) * sizeof(*u->folded));
     u->folded[i] = id;
     u->wish.n_folded++;

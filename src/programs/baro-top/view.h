@@ -83,8 +83,6 @@ void view_events(struct view *v, struct box box, bool is_panel);
 size_t view_events_count(const struct view *v);
 /* details.c */
 void view_details(struct view *v, struct box box);
-/* help.c */
-void view_help(struct view *v, struct box box);
 
 /* head_memory.c: the line of memory. */
 struct memory head_memory(const struct view *v);

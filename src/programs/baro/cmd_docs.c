@@ -88,7 +88,5 @@ int cmd_docs(struct cli *cli, const struct settings *s, char **argv)
     for (int i = 0; i < baro_summary_section_count(); i++)
         put_section(&b, baro_summary_section(i));
     put_marks(&b);
-    int status = cli_out(cli, &b);
-    buf_done(&b);
-    return status;
+    return cli_out_done(cli, &b);
 }

@@ -2,28 +2,198 @@
 /* baro run: the wrapper and the recorder put together. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/fd.h"
+#include "kernel/cgroup/discover.h"
 #include "programs/baro/beside.h"
-#include "programs/baro/check_run.h"
 #include "programs/baro/inside.h"
 #include "programs/baro/mark_line.h"
 #include "programs/baro/follower.h"
 #include "programs/baro/mlflow.h"
 #include "programs/baro/options_select.h"
+#include "programs/baro/programs.h"
 #include "programs/baro/recording.h"
-#include "programs/baro/repeat.h"
-#include "programs/baro/room.h"
+#include "programs/common/cli.h"
 #include "recorder/collectors/sockets/sockets.h"
 #include "recorder/marks/marks_file.h"
-#include "recorder/wrapper/seccomp.h"
 #include "recorder/wrapper/own_cgroup.h"
 #include "recorder/wrapper/run.h"
+#include "recorder/wrapper/seccomp.h"
+
+/* ---- --runs ---- */
+
+/* baro run --runs N: the command several times, by baro compare. */
+
+/* Returns an option that was given, and that a set of runs can't have; NULL: there is none. */
+static const char *option_too_many(const struct settings *s)
+{
+    const struct record_settings *r = &s->record;
+    const struct {
+        const char *name;
+        bool is_given;
+    } others[] = {
+        {"--keep", r->keep_ns || r->keep_bytes},
+        {"--force", r->force},
+        {"--tag", s->tags.n > 0},
+        {"--note", r->note != NULL},
+        {"--verbose", r->verbose},
+        {"--interval", r->interval_ns > 0},
+        {"--du", r->n_directories > 0},
+        {"--gpu", strcmp(r->gpu, "auto") != 0},
+        {"--no-cmdline", !r->cmdline},
+        {"--name", r->name != NULL},
+        {"--task", r->task || r->select.n_rules},
+        {"--cgroup", r->own_group != 0},
+        {"--on-limit", r->on_limit},
+        {"--wait-all", r->wait_all},
+        {"--no-subreaper", !r->subreaper},
+        {"--no-host", !r->host},
+        {"--top", r->top},
+        {"--mlflow", r->mlflow},
+        {"--push", r->push != NULL},
+    };
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        if (others[i].is_given)
+            return others[i].name;
+    }
+    for (size_t i = 0; i < SETTINGS_LIMITS; i++) {
+        if (r->limits[i])
+            return "--limit";
+    }
+    return NULL;
+}
+
+/* Becomes baro compare. Returns only on failure, with the exit status. */
+static int repeat_run(struct cli *cli, const struct settings *s, char **argv)
+{
+    const char *other = option_too_many(s);
+    char runs[16], warmup[16];
+    size_t n = 0, at = 0;
+    while (argv[n])
+        n++;
+    if (other)
+        return cli_failf(cli, "%s and --runs: one of them; baro compare has the options of a set of runs", other);
+    int code = s->record.output ? fd_make_folders(s->record.output) : 0;
+    if (code < 0)
+        return cli_failf(cli, "can't make the folder %s for the tapes: %s", s->record.output, strerror(-code));
+    char **all = calloc(n + 13, sizeof(*all));
+    if (!all)
+        return cli_failf(cli, "out of memory");
+    snprintf(runs, sizeof(runs), "%u", s->compare.runs);
+    snprintf(warmup, sizeof(warmup), "%u", s->compare.warmup);
+    const char *const head[] = {"", "compare", "--no-shell", "--show-output", "--runs", runs, "--warmup", warmup};
+    for (; at < sizeof(head) / sizeof(*head); at++)
+        all[at] = (char *)head[at];
+    if (s->compare.prepare) {
+        all[at++] = (char *)"--prepare";
+        all[at++] = (char *)s->compare.prepare;
+    }
+    if (s->record.output) {
+        all[at++] = (char *)"--keep";
+        all[at++] = (char *)s->record.output;
+    }
+    all[at++] = (char *)"--";
+    memcpy(all + at, argv, n * sizeof(*argv));
+    programs_become((char *)"baro-report", all);
+    int error = errno;
+    free(all);
+    return cli_failf(cli, "can't execute baro-report, which runs a command several times: %s", strerror(error));
+}
+
+/* ---- --check ---- */
+
+/* `baro run --check`: `baro check`, which another program has, before and after the command. */
+
+/* Executes `baro-report` with standard output on a descriptor. All signals are blocked in a wrapper, and not in what it
+ * starts. Returns its exit status. */
+static int execute(char **argv, int out_fd, int err_fd)
+{
+    const struct sigaction wanted = {.sa_handler = SIG_DFL};
+    struct sigaction before;
+    int status = CLI_FAILED << 8;
+    sigaction(SIGCHLD, &wanted, &before); /* where it is ignored, a child leaves no status */
+    pid_t pid = fork();
+    if (!pid) {
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        if (err_fd >= 0)
+            dup2(err_fd, STDERR_FILENO);
+        dup2(out_fd, STDOUT_FILENO);
+        programs_become((char[]){"baro-report"}, argv);
+        dprintf(STDERR_FILENO, "baro run: --check: can't execute baro-report: %s\n", strerror(errno));
+        _exit(CLI_FAILED);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    sigaction(SIGCHLD, &before, NULL);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_FAILED;
+}
+
+/* Is the budget well-formed? Else that was reported. */
+static bool check_run_is_valid(const char *budget)
+{
+    char *argv[] = {NULL, (char[]){"check"}, (char[]){"--list"}, (char[]){"--budget"}, (char *)budget, NULL};
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int status = null < 0 ? CLI_FAILED : execute(argv, null, -1);
+    if (null >= 0)
+        close(null);
+    return status == 0;
+}
+
+/* Checks a tape, and prints to stderr_fd what it says. Returns the exit status. */
+static int check_run(const char *budget, const char *tape, int stderr_fd)
+{
+    char *argv[] = {NULL, (char[]){"check"}, (char[]){"--budget"}, (char *)budget, (char[]){"--"}, (char *)tape, NULL};
+    return execute(argv, stderr_fd >= 0 ? stderr_fd : STDERR_FILENO, stderr_fd);
+}
+
+/* ---- processes that the control group allows ---- */
+
+/*
+ * Checks the number of processes that the job's control group allows (pids.max). If it is low, a recorder and its
+ * helpers must not take the places that the command needs. A recording needs three besides this process: the recorder,
+ * the command, and a child of the command. Two helpers make five. --gpu starts one more, which is ignored here.
+ */
+
+enum room { ROOM_ENOUGH, ROOM_NO_HELPERS, ROOM_NONE };
+
+#define ROOM_LEAST 3u /* recorder, command, a child of it */
+#define ROOM_WHOLE 5u /* two helpers as well */
+
+/* What there is room for; ret_why: why not for all. */
+static enum room room_check(struct baro_error *ret_why)
+{
+    char text[4096];
+    ssize_t n = fd_read_file(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
+    int fd = n > 0 ? open("/sys/fs/cgroup", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return ROOM_ENOUGH;
+    const struct cgroup_room r = cgroup_pids_room(fd, span_of(text, (size_t)n));
+    fd_close(fd);
+    if (r.left >= ROOM_WHOLE)
+        return ROOM_ENOUGH;
+    unsigned long long most = r.most, taken = r.most - r.left;
+    if (r.left >= ROOM_LEAST) {
+        error_set(ret_why, -EAGAIN,
+                  "no helper was started: pids.max of the control group is %llu; with %llu it would be", most,
+                  taken + ROOM_WHOLE);
+        return ROOM_NO_HELPERS;
+    }
+    error_set(ret_why, -EAGAIN, "pids.max of the control group is %llu, and recording takes %llu processes", most,
+              taken + ROOM_LEAST);
+    return ROOM_NONE;
+}
 
 struct running {
     struct recording recording;

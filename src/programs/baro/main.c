@@ -21,13 +21,6 @@ static struct seccomp_filter filter_of(int argc, char **argv)
     return f;
 }
 
-static int print_text(const struct cli *cli, struct buf *b)
-{
-    int status = cli_out(cli, b);
-    buf_done(b);
-    return status;
-}
-
 /* Handles words that are not a command of this program. */
 static int other_program(struct cli *cli, char **argv)
 {
@@ -53,11 +46,11 @@ static int begin_on_stack(int argc, char **argv, const struct seccomp_filter *fi
     const char *word = argc > 1 ? argv[1] : "--help";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         cli_overview(&cli, &b);
-        return print_text(&cli, &b);
+        return cli_out_done(&cli, &b);
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         buf_printf(&b, "baro %s\n", baro_version());
-        return print_text(&cli, &b);
+        return cli_out_done(&cli, &b);
     }
     if (word[0] == '-')
         return cli_failf(&cli, "unknown option %s; options stand after the command, `baro help` lists all", word);

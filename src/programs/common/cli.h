@@ -59,6 +59,7 @@ __attribute__((format(printf, 2, 3))) void cli_note(const struct cli *cli, const
 
 /* Writes a buffer to standard output and empties it. Returns 0, or the status of a failure that it has reported. */
 int cli_out(const struct cli *cli, struct buf *b);
+int cli_out_done(const struct cli *cli, struct buf *b); /* the same, and frees it */
 /* The same for what people read: in ASCII where the locale has no more. */
 int cli_out_text(const struct cli *cli, struct buf *b);
 

@@ -49,9 +49,7 @@ int cli_run(struct cli *cli, struct settings *settings, char **argv)
     if (help) {
         struct buf b = {0};
         cli_usage(cli, cli->command, &b);
-        int status = cli_out(cli, &b);
-        buf_done(&b);
-        return status;
+        return cli_out_done(cli, &b);
     }
     int status = check_operands(cli, argv, n);
     return status ? status : cli->command->function(cli, settings, argv);

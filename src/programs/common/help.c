@@ -119,24 +119,17 @@ void cli_usage(const struct cli *cli, const struct cli_command *c, struct buf *b
     }
 }
 
-static int print_help(const struct cli *cli, struct buf *b)
-{
-    int status = cli_out(cli, b);
-    buf_done(b);
-    return status;
-}
-
 int cmd_help(struct cli *cli, const struct settings *s, char **argv)
 {
     struct buf b = {0};
     (void)s;
     if (!argv[0]) {
         cli_overview(cli, &b);
-        return print_help(cli, &b);
+        return cli_out_done(cli, &b);
     }
     const struct cli_command *c = cli_find(argv[0]);
     if (!c)
         return cli_failf(cli, "there is no command %s; `baro help` lists all", argv[0]);
     cli_usage(cli, c, &b);
-    return print_help(cli, &b);
+    return cli_out_done(cli, &b);
 }

@@ -122,7 +122,7 @@ const struct opt options_export[] = {
     END,
 };
 
-/* As in programs/baro-report/formats.c. */
+/* As in programs/baro-report/cmd_report.c. */
 static const char *const report_format_names[] = {"html", "markdown", "json", NULL};
 
 const struct opt options_report[] = {

@@ -13,7 +13,6 @@
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"
 #include "output/text/summary_text.h"
-#include "programs/common/tape_args.h"
 #include "programs/common/zone.h"
 
 #define COMMAND_MOST 300u           /* bytes of a command; --json has all of it */
@@ -124,10 +123,7 @@ static void put_members(const struct tape_head *h, struct json *j)
 void tape_row_json(const struct tape_row *row, struct json *j)
 {
     json_key(j, "number");
-    if (row->number)
-        json_u64(j, row->number);
-    else
-        json_null(j);
+    json_u64_or_null(j, row->number, row->number);
     json_key_text(j, "name", row->name);
     json_key_text(j, "path", row->path);
     json_key_u64(j, "bytes", row->bytes);
@@ -190,10 +186,8 @@ void tape_rows_table(const struct cli *cli, struct tape_row *rows, size_t n, str
 
 int tape_rows_add(struct tape_rows *l, const struct tape_row *row, struct baro_error *err)
 {
-    struct tape_row *at = array_room(l->at, l->n, &l->cap, sizeof(*at));
-    if (!at)
+    if (array_reserve(&l->at, l->n + 1, &l->cap, sizeof(*l->at)) < 0)
         return error_set(err, -ENOMEM, "out of memory");
-    l->at = at;
     l->at[l->n++] = *row;
     return 0;
 }

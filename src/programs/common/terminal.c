@@ -133,6 +133,13 @@ int cli_out(const struct cli *cli, struct buf *b)
     return code < 0 ? cli_failf(cli, "can't write to standard output: %s", strerror(-code)) : 0;
 }
 
+int cli_out_done(const struct cli *cli, struct buf *b)
+{
+    int status = cli_out(cli, b);
+    buf_done(b);
+    return status;
+}
+
 int cli_out_text(const struct cli *cli, struct buf *b)
 {
     if (!cli->utf8)

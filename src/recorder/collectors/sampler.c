@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "kernel/cgroup/meter.h"
 
 #define ALONE 5u /* the machine may take half of the budget where nothing else is recorded, else a tenth */
 

@@ -72,10 +72,8 @@ static size_t add_owner(struct member_index *d, size_t n, void *owner)
         if (d->found[i] == owner)
             return n;
     }
-    void **grown = array_room(d->found, n, &d->cap_found, sizeof(*grown));
-    if (!grown)
+    if (array_reserve(&d->found, n + 1, &d->cap_found, sizeof(*d->found)) < 0)
         return n;
-    d->found = grown;
     d->found[n] = owner;
     return n + 1;
 }

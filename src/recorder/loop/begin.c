@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a recording begins, and what is released at its end. */
-#include "recorder/loop/recorder.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,8 +10,51 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/namespace.h"
+#include "libbaro/tape/header_fields.h"
+#include "recorder/job/task.h"
+#include "recorder/loop/recorder.h"
 #include "recorder/marks/marks_file.h"
 #include "recorder/wrapper/own_cgroup.h"
+
+/* ---- tasks that are named by pid ---- */
+
+/*
+ * A job of an observer whose tasks are processes that are named by pid: no command is matched, and no process joins
+ * later, so no selector is needed. The named processes and their descendants are members, as with --pid. The
+ * descendants of a named process belong to its task.
+ */
+
+static int place_error(const struct recorder *r, const struct pin *pin, const struct baro_error *why,
+                       struct baro_error *err)
+{
+    return error_set(err, why->code, "%s:%u:%u: %s", r->options->attach.task_file, pin->line, pin->column, why->text);
+}
+
+static int add_pinned(struct recorder *r, const struct pin *pin, struct baro_error *err)
+{
+    struct baro_error why = BARO_ERROR_INIT;
+    struct member *m = targets_add(r, pin->pid, &why);
+    if (m && pin->start && m->row.key.start != pin->start) {
+        error_set(&why, -ESRCH, "process %d ended before it could be read", (int)pin->pid);
+        m = NULL;
+    }
+    if (!m)
+        return place_error(r, pin, &why, err);
+    job_label(m, &r->job, pin->task);
+    job_label_below(&r->job, m, pin->task);
+    return 0;
+}
+
+static int pinned_open(struct recorder *r, struct baro_error *err)
+{
+    const struct select_options *o = r->options->attach.pinned;
+    int code = task_row_use(&r->sampler.tasks, o, r->root_fd, false, err);
+    if (code == 0)
+        code = record_sandboxes(r, o, err);
+    for (size_t i = 0; i < o->n_pins && code == 0; i++)
+        code = add_pinned(r, &o->pins[i], err);
+    return code;
+}
 
 #define FIRST_WITHIN (30 * NS_PER_SEC)
 #define DESCRIPTORS_FOR_THE_MACHINE 64u
@@ -42,7 +83,7 @@ void recorder_close(struct recorder *r)
     limits_close(r);
     if (r->options->run.own_group)
         own_remove(r->options->run.own_group);
-    header_free(&r->header);
+    head_done(&r->header);
 }
 
 /* Closes only what must be closed, because the wrapper waits for the end of this process. Memory and descriptors are

@@ -68,7 +68,7 @@ struct recorder_events {
     size_t n_attached;    /* processes that perf is attached to */
     uint64_t attached_ns; /* when it was attached to the last one */
     bool perf_is_partial; /* perf could not be attached to some member */
-    int library_fd;       /* library_watch.h; 0: none */
+    int library_fd;       /* of struct library_watch; 0: none */
     bool library_listens; /* the epoll reports its events */
     int perf_code;        /* why it could not be attached to the last such member */
     uint64_t forks;       /* members added because of a fork event */

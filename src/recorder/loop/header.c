@@ -288,17 +288,3 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
         redact_name_to(o->name, h->name, sizeof(h->name));
     return code;
 }
-
-void header_free(struct baro_header *h)
-{
-    for (char **a = h->argv; a && *a; a++)
-        free(*a);
-    for (char **tag = h->tags; tag && *tag; tag++)
-        free(*tag);
-    free(h->argv);
-    free(h->tags);
-    free(h->cwd);
-    free(h->targets);
-    free(h->task_rules);
-    *h = (struct baro_header){0};
-}

@@ -47,10 +47,6 @@ struct mark_came {
     int64_t realtime_offset_ns;
 };
 
-/* mark_event.c */
-void mark_put(struct recorder *r, const struct mark *m, const struct mark_came *came);
-int64_t mark_realtime_offset_ns(void);
-
 /* Opens the file. Call it in the recorder, before the first tick. */
 void marks_open(struct recorder *r);
 /* The watch descriptor is readable. */

@@ -127,10 +127,8 @@ bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e)
     note_status(r, e);
     if (e->absent[EXIT_task] || r->sampler.tasks.table.n == r->tasks.on_tape)
         return false;
-    struct baro_row **grown = array_room(r->tasks.held, r->tasks.n_held, &r->tasks.cap_held, sizeof(*grown));
-    if (!grown)
+    if (array_reserve(&r->tasks.held, r->tasks.n_held + 1, &r->tasks.cap_held, sizeof(*r->tasks.held)) < 0)
         return false;
-    r->tasks.held = grown;
     if (baro_row_copy(row_of_exit(e), &r->tasks.held[r->tasks.n_held], NULL) < 0)
         return false;
     r->tasks.n_held++;

@@ -82,7 +82,7 @@ struct record_subject {
     /* where the names of that group come from: its path and the files of engines, the path alone, or nowhere */
     enum record_names { RECORD_NAMES_AUTO, RECORD_NAMES_PATH, RECORD_NAMES_OFF } names;
     const struct select_options *select; /* tasks of selected processes instead; NULL: none */
-    /* tasks of processes that are named by pid instead (pinned.c), and the file that names them, for errors; NULL:
+    /* tasks of processes that are named by pid instead (begin.c), and the file that names them, for errors; NULL:
      * none. Borrowed until the recording has begun. */
     const struct select_options *pinned;
     const char *task_file;

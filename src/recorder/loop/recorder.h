@@ -117,7 +117,6 @@ static inline bool recorder_selects(const struct record_options *o)
 
 /* header.c */
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns);
-void header_free(struct baro_header *h);
 
 /* wrapper_messages.c: messages of the wrapper */
 void wrapper_drain(struct recorder *r);

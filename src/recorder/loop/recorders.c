@@ -69,10 +69,8 @@ void recorders_place(struct recorders *a, struct recorder *r)
 
 int recorders_add(struct recorders *a, struct recorder *r)
 {
-    struct recorder_due *grown = array_room(a->due, a->n, &a->cap, sizeof(*grown));
-    if (!grown)
+    if (array_reserve(&a->due, a->n + 1, &a->cap, sizeof(*a->due)) < 0)
         return -ENOMEM;
-    a->due = grown;
     place_in_heap(a, a->n++, r);
     return 0;
 }

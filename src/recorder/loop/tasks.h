@@ -49,9 +49,6 @@ struct named_tasks {
     uint64_t lost; /* lines that named a task and could not be followed */
 };
 
-/* pinned.c */
-int pinned_open(struct recorder *r, struct baro_error *err);
-
 /* selected.c */
 /* --under: the recording ends with that process; 0: with none. */
 int record_watch_under(struct recorder *r, int32_t under, struct baro_error *err);
@@ -60,9 +57,6 @@ void record_select_ready(struct recorders *a); /* takes what the process has rep
 void record_select_change(struct recorder *r, const struct watch_change *c);
 void record_select_turn(struct recorders *a); /* before each tick, or, of an observer, in each turn */
 void record_select_close(struct recorder *r);
-
-/* unread.c: a program ended before its command was read. of: the recorder whose task it may be of; NULL: any */
-void unread_change(struct recorders *a, const struct recorder *of, const struct watch_change *c);
 
 /* named_tasks.c: tasks that the job itself names (baro run --task) */
 void tasks_begin(struct recorder *r); /* the task of the whole job, if it has one */

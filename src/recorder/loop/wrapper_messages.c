@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handles the wrapper's messages; see recorder/wrapper/messages.h. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
 #include "recorder/loop/recorder.h"
 #include "recorder/redact/redact.h"
 #include "recorder/wrapper/own_cgroup.h"

@@ -1,16 +1,272 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recorder/marks/mark.h"
-
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "recorder/marks/mark.h"
 #include "base/json_scan.h"
-#include "recorder/marks/mark_member.h"
-#include "recorder/marks/time_text.h"
+#include "base/span.h"
+
+/* ---- members of JSON ---- */
+
+/* The members of a line that is JSON: their texts, and attributes made of them. */
+
+/* A member of an object that json_value() has found to be one. */
+struct mark_member {
+    char key[MARK_ATTRIBUTE_NAME];
+    bool has_name;           /* the key can be the name of an attribute */
+    struct span name, value; /* as they are written */
+    unsigned levels;
+};
+
+static inline bool mark_is_text(struct span value)
+{
+    return value.len && *value.at == '"';
+}
+
+/* Reads the next member. s: the text behind the last member, or the whole object. */
+static bool mark_member_next(struct span *s, struct mark_member *ret)
+{
+    size_t len;
+    if (!json_next_is(s, '{') && !json_next_is(s, ','))
+        return false;
+    json_blanks(s);
+    struct span from = *s;
+    if (!json_string(s, ret->key, 0, &len)) /* there is none */
+        return false;
+    ret->name = span_of(from.at, from.len - s->len);
+    ret->has_name = json_string_exact(&from, ret->key, sizeof(ret->key) - 1, &len) && len;
+    ret->key[ret->has_name ? len : 0] = 0;
+    json_next_is(s, ':');
+    json_blanks(s);
+    from = *s;
+    if (!json_value(s, &ret->levels))
+        return false;
+    ret->value = span_of(from.at, from.len - s->len);
+    return true;
+}
+
+/* ---- texts ---- */
+
+/* Keeps up to cap - 1 bytes of a text, without NULs. */
+static const char *mark_keep_text(struct mark *m, struct span text, size_t cap)
+{
+    char *at = m->text + m->text_len;
+    size_t n = 0;
+    for (size_t i = 0; i < text.len && n + 1 < cap; i++) {
+        if (text.at[i])
+            at[n++] = text.at[i];
+    }
+    at[n] = 0;
+    m->text_len += n + 1;
+    return at;
+}
+
+static void leave_out_member(struct mark *m, struct span name, const char *why)
+{
+    if (m->left_out++)
+        return;
+    size_t n = name.len < sizeof(m->first_left_out) - 1 ? name.len : sizeof(m->first_left_out) - 1;
+    memcpy(m->first_left_out, name.at, n);
+    m->first_left_out[n] = 0;
+    m->why_left_out = why;
+}
+
+static const char *keep_json(struct mark *m, struct span value)
+{
+    char *at = m->text + m->text_len;
+    size_t n = json_compact(value, at);
+    at[n] = 0;
+    m->text_len += n + 1;
+    return at;
+}
+
+/* Keeps the whole text. Returns NULL if it is longer, or not all of it can be kept. */
+static const char *mark_keep_exact(struct mark *m, struct span string, size_t cap)
+{
+    char *at = m->text + m->text_len;
+    size_t len;
+    if (!json_string_exact(&string, at, cap - 1, &len))
+        return NULL;
+    at[len] = 0;
+    m->text_len += len + 1;
+    return at;
+}
+
+/* A name is truncated and changed rather than lost. */
+static const char *mark_keep_name(struct mark *m, const char *member, struct span string)
+{
+    const char *exact = mark_keep_exact(m, string, MARK_NAME);
+    size_t len = 0;
+    if (exact)
+        return exact;
+    char *at = m->text + m->text_len;
+    leave_out_member(m, span_str(member), "which is longer than 1023 bytes or not all text, in part");
+    json_string(&string, at, MARK_NAME - 1, &len);
+    at[len] = 0;
+    m->text_len += len + 1;
+    return at;
+}
+
+/* ---- attributes ---- */
+
+#define LONGEST_NUMBER 511 /* the longest double in full has 325 characters, the least with 17 digits 342 */
+
+/* 2.0 and 2e3 are real numbers; an integer beyond 64 bits is none. */
+static bool scan_real(struct span text, double *ret)
+{
+    char copy[LONGEST_NUMBER + 1], *end;
+    if (text.len > LONGEST_NUMBER)
+        return false;
+    memcpy(copy, text.at, text.len);
+    copy[text.len] = 0;
+    if (strspn(copy, "0123456789+-.eE") != text.len || !strpbrk(copy, ".eE"))
+        return false;
+    *ret = strtod(copy, &end); /* of the locale "C": nothing in the recorder calls setlocale() */
+    return !*end && isfinite(*ret);
+}
+
+/* Returns false if no type can hold it as it is written. */
+static bool mark_scan_number(struct span text, struct baro_attribute *ret)
+{
+    struct span digits = text, negative = text;
+    uint64_t u64;
+    int64_t i64;
+    if (!text.len || (*text.at != '-' && (*text.at < '0' || *text.at > '9')))
+        return false;
+    if (scan_u64(&digits, &u64) && !digits.len)
+        *ret = (struct baro_attribute){.type = BARO_ATTRIBUTE_UNSIGNED, .u64 = u64};
+    else if (scan_i64(&negative, &i64) && !negative.len)
+        *ret = (struct baro_attribute){.type = i64 ? BARO_ATTRIBUTE_SIGNED : BARO_ATTRIBUTE_UNSIGNED, .i64 = i64};
+    else
+        *ret = (struct baro_attribute){.type = BARO_ATTRIBUTE_REAL};
+    return ret->type != BARO_ATTRIBUTE_REAL || scan_real(text, &ret->real);
+}
+
+/* Names with a meaning on the tape (ATTRIBUTE_* of libbaro/sample/sample.h). What the job gives by these names is JSON
+ * there, which tells it from the recorder's own. */
+static bool is_reserved(const char *name)
+{
+    static const char *const all[] = {"id", "duration_ns", "time_error_ns"};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        if (strcmp(name, all[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool scan_plain(struct mark *m, struct span value, struct baro_attribute *ret)
+{
+    *ret = (struct baro_attribute){.type = BARO_ATTRIBUTE_BOOLEAN, .u64 = *value.at == 't'};
+    if (*value.at == 't' || *value.at == 'f')
+        return true;
+    if (!mark_is_text(value))
+        return mark_scan_number(value, ret);
+    ret->type = BARO_ATTRIBUTE_TEXT;
+    ret->text = mark_keep_exact(m, value, MARK_ATTRIBUTE_TEXT);
+    return ret->text != NULL;
+}
+
+static void mark_add_attribute(struct mark *m, const struct mark_member *v)
+{
+    struct baro_attribute *to = &m->attribute[m->n_attributes], a;
+    for (size_t i = 0; i < m->n_attributes; i++) {
+        if (strcmp(m->attribute[i].name, v->key) == 0)
+            to = &m->attribute[i]; /* the later one counts */
+    }
+    if (!v->has_name) {
+        leave_out_member(m, v->name, "whose name is empty, longer than 255 bytes or not all text");
+        return;
+    }
+    if (to == &m->attribute[MARK_ATTRIBUTES]) {
+        leave_out_member(m, v->name, "which is one too many");
+        return;
+    }
+    if (is_reserved(v->key) || !scan_plain(m, v->value, &a)) {
+        a = (struct baro_attribute){.type = BARO_ATTRIBUTE_JSON, .text = keep_json(m, v->value)};
+        if (!json_is_value(span_str(a.text))) {
+            leave_out_member(m, v->name,
+                             v->levels > JSON_LEVELS_MOST ? "which is nested too deeply" : "which is not UTF-8");
+            return;
+        }
+    }
+    a.name = mark_keep_text(m, span_str(v->key), MARK_ATTRIBUTE_NAME);
+    m->n_attributes += to == &m->attribute[m->n_attributes];
+    *to = a;
+}
+
+/* ---- times ---- */
+
+/* A moment as ISO 8601 text, as Python's isoformat() writes it. Pure. */
+
+#define NS_OF_SECOND 1000000000u
+
+static bool scan_field(struct span *s, char before, unsigned least, unsigned most, unsigned *ret)
+{
+    uint64_t v;
+    if ((before && !scan_char(s, before)) || !scan_u64(s, &v) || v < least || v > most)
+        return false;
+    *ret = (unsigned)v;
+    return true;
+}
+
+/* Days since 1970 of a day of the Gregorian calendar. Years begin in March, so that a leap day ends one. */
+static int64_t days_of(unsigned year, unsigned month, unsigned day)
+{
+    int64_t y = (int64_t)year - (month <= 2), in_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    return y * 365 + y / 4 - y / 100 + y / 400 + in_year - 719468;
+}
+
+/* Returns the nanoseconds of a fraction such as ".678000". */
+static bool scan_fraction(struct span *s, uint64_t *ret_ns)
+{
+    uint64_t unit = NS_OF_SECOND;
+    *ret_ns = 0;
+    if (!scan_char(s, '.'))
+        return true;
+    for (; s->len && *s->at >= '0' && *s->at <= '9'; s->at++, s->len--) {
+        unit /= 10;
+        *ret_ns += (uint64_t)(*s->at - '0') * unit;
+    }
+    return true;
+}
+
+/* "Z", "+00:00", "-05:30" */
+static bool scan_zone(struct span *s, int64_t *ret_seconds)
+{
+    unsigned hour, minute;
+    bool west = s->len && *s->at == '-';
+    *ret_seconds = 0;
+    if (scan_char(s, 'Z'))
+        return true;
+    if (!scan_field(s, west ? '-' : '+', 0, 24, &hour) || !scan_field(s, ':', 0, 59, &minute))
+        return false;
+    *ret_seconds = (west ? -60 : 60) * ((int64_t)hour * 60 + minute);
+    return true;
+}
+
+/* "2026-01-02T03:04:05.678+00:00", with "Z" or another zone, and with any number of decimals: ns since 1970. False: it
+ * is something else. */
+static bool time_text_parse(const char *text, uint64_t *ret_ns)
+{
+    struct span s = span_str(text);
+    unsigned year, month, day, hour, minute, second;
+    uint64_t fraction;
+    int64_t east;
+    if (!scan_field(&s, 0, 1970, 2200, &year) || !scan_field(&s, '-', 1, 12, &month) ||
+        !scan_field(&s, '-', 1, 31, &day) || !scan_field(&s, 'T', 0, 23, &hour) ||
+        !scan_field(&s, ':', 0, 59, &minute) || !scan_field(&s, ':', 0, 60, &second) || !scan_fraction(&s, &fraction) ||
+        !scan_zone(&s, &east) || s.len)
+        return false;
+    int64_t t = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 + second - east;
+    *ret_ns = (uint64_t)(t > 0 ? t : 0) * NS_OF_SECOND + fraction;
+    return true;
+}
 
 #define SECONDS_MOST 1e10
 #define TS_MOST 64u
-#define NS_OF_SECOND 1e9
 
 /* Those up to MARK name the mark, the last one of them. */
 enum { BEGIN, END, PHASE, RUN_TASK, TASK_END, MARK, NAME, TYPE, EVENT, TS, SECONDS, DATA, WORDS };
@@ -50,7 +306,7 @@ static bool seconds_of(const struct baro_attribute *a, uint64_t *ret_ns)
     double v = real_of(a);
     if (!(v >= 0 && v < SECONDS_MOST))
         return false;
-    *ret_ns = (uint64_t)(v * NS_OF_SECOND + 0.5);
+    *ret_ns = (uint64_t)(v * 1e9 + 0.5);
     return true;
 }
 

@@ -2,7 +2,6 @@
 #include "recorder/sampling/entity.h"
 
 #include "base/array.h"
-#include "kernel/proc/procfs.h"
 #include "recorder/redact/redact.h"
 
 #include <stdlib.h>
@@ -27,10 +26,8 @@ static struct baro_entity *make(int metrics, const char *name, const char *label
 
 struct baro_entity *entity_add(struct entity_table *t, uint32_t *ids, const char *name, const char *label)
 {
-    struct baro_entity **at = array_room(t->at, t->n, &t->cap, sizeof(*at));
-    if (!at)
+    if (array_reserve(&t->at, t->n + 1, &t->cap, sizeof(*t->at)) < 0)
         return NULL;
-    t->at = at;
     struct buf names = {0};
     redact_name(span_str(name), &names);
     buf_byte(&names, 0);

@@ -33,4 +33,9 @@ static inline void entity_lack(struct baro_entity *e, int metric, enum baro_abse
     e->absent[metric] = (uint8_t)why;
 }
 
+static inline struct baro_attribute text_attribute(const char *name, const char *text)
+{
+    return (struct baro_attribute){.name = name, .type = BARO_ATTRIBUTE_TEXT, .text = text};
+}
+
 #endif

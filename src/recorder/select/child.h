@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that selects. Shared by child.c, child_jobs.c and child_read.c. */
+/* The process that selects. Shared by child.c and child_read.c. */
 #ifndef RECORDER_SELECT_CHILD_H
 #define RECORDER_SELECT_CHILD_H
 
@@ -38,17 +38,6 @@ void child_find_own(struct child *c, int32_t recorder);
 bool child_read_process(void *context, int32_t pid, struct watch_reading *ret);
 /* Did a read of this process hang before? */
 bool child_is_barred(const struct select_child *of, int32_t pid, uint64_t start);
-
-/* ---- child_jobs.c ---- */
-
-void child_take_orders(struct child *c);
-/* Matches all processes for new jobs. That reads all commands, so jobs that come soon after each other are matched
- * together. */
-void child_match_new(struct child *c);
-/* Begins the new jobs, for which all processes have been matched. */
-void child_begin_new(struct child *c);
-/* Reads the pins that change: PID files and control groups. */
-void child_follow_pins(struct child *c);
 
 /* ---- child.c ---- */
 

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "kernel/proc/procfs.h"
 #include "recorder/select/child.h"
 

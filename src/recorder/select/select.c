@@ -160,10 +160,8 @@ int select_new(struct selector **ret, const struct select_setup *setup, struct b
 int select_add(struct selector *s, const struct select_options *job, void *owner, uint32_t *ret_id,
                struct baro_error *err)
 {
-    struct added *jobs = array_room(s->jobs, s->n_jobs, &s->cap_jobs, sizeof(*jobs));
-    if (!jobs)
+    if (array_reserve(&s->jobs, s->n_jobs + 1, &s->cap_jobs, sizeof(*s->jobs)) < 0)
         return error_set(err, -ENOMEM, "out of memory");
-    s->jobs = jobs;
     s->jobs[s->n_jobs++] = (struct added){.id = ++s->last_id, .options = job, .owner = owner};
     s->all_sent = false;
     *ret_id = s->last_id;

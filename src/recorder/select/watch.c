@@ -116,10 +116,8 @@ void watch_exec(struct watch *w, int32_t pid, uint64_t t_ns)
         p = watch_add_process(w, pid, 0);
     if (!p || p->executed_ns || watch_is_settled(w, p))
         return;
-    int32_t *executed = array_room(w->executed, w->n_executed, &w->cap_executed, sizeof(*executed));
-    if (!executed)
+    if (array_reserve(&w->executed, w->n_executed + 1, &w->cap_executed, sizeof(*w->executed)) < 0)
         return;
-    w->executed = executed;
     p->executed_ns = t_ns;
     watch_set_due(w, p, 0);
     w->executed[w->n_executed++] = pid;

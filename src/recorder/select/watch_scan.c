@@ -109,10 +109,8 @@ static void count_jobs(struct watch *w)
 
 int watch_add(struct watch *w, struct watch_job *job)
 {
-    struct watch_job **jobs = array_room(w->jobs, w->n_jobs, &w->cap_jobs, sizeof(*jobs));
-    if (!jobs)
+    if (array_reserve(&w->jobs, w->n_jobs + 1, &w->cap_jobs, sizeof(*w->jobs)) < 0)
         return -ENOMEM;
-    w->jobs = jobs;
     for (unsigned i = 0; i < sizeof(job->whole); i++)
         job->any_whole |= job->whole[i];
     job->is_new = true;

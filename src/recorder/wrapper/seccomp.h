@@ -24,10 +24,6 @@ void seccomp_check(struct seccomp_filter *ret);
  * child. SIGCHLD reports the child's end. */
 int seccomp_fork(void);
 
-/* seccomp_calls.c: makes each call. *at: the name of the one that is being made, NULL at the end; *ret_writes: write(2)
- * was made. */
-void seccomp_try(const char *volatile *at, volatile bool *ret_writes);
-
 /* Executes the command in this process, with nothing changed. Returns the errno if that failed. */
 int seccomp_execute(char *const *argv);
 

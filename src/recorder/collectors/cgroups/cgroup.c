@@ -53,10 +53,8 @@ static bool stands_alone(int root_fd, uint32_t major, uint32_t minor)
 
 static void remember(struct cgroups *g, const struct cgroup_device *d)
 {
-    struct cgroup_device *at = array_room(g->device, g->n_devices, &g->cap_devices, sizeof(*at));
-    if (!at)
+    if (array_reserve(&g->device, g->n_devices + 1, &g->cap_devices, sizeof(*g->device)) < 0)
         return; /* the next read tries again */
-    g->device = at;
     g->device[g->n_devices++] = *d;
 }
 

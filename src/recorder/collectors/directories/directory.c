@@ -89,11 +89,6 @@ static uint64_t tape_time(const struct directories *d, uint64_t ns)
     return ns > start ? ns - start : 1; /* 0 would be: never */
 }
 
-static struct baro_attribute text_attribute(const char *name, const char *text)
-{
-    return (struct baro_attribute){.name = name, .type = BARO_ATTRIBUTE_TEXT, .text = text};
-}
-
 /* Reports where the directory is: once, and again if something else was mounted there. */
 static void take_place(struct directory *at, struct baro_entity *e, const struct directory_reading *r)
 {

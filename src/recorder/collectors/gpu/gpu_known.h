@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of devices and of processes that use them, from one reading to the next: gpus.c and gpu_owners.c. */
+/* What is known of devices and of processes that use them, from one reading to the next. */
 #ifndef RECORDER_COLLECTORS_GPU_GPU_KNOWN_H
 #define RECORDER_COLLECTORS_GPU_GPU_KNOWN_H
 
@@ -43,9 +43,6 @@ struct gpu_take {
     gpu_is_member *is_member;
     void *context;
 };
-
-/* gpu_owners.c: processes, and the sums of their devices, which were taken before. */
-void gpu_owners_take(struct gpu_tables *t, struct gpu_reading *r, const struct gpu_take *how);
 
 static inline uint64_t since(uint64_t start_ns, uint64_t ns)
 {

@@ -2,10 +2,10 @@
 /*
  * Finds members without an event source, by the pids that the kernel gives out in this PID namespace (the last field of
  * /proc/loadavg). Each new pid is a thread, a process that has ended, one of another job, or a new member: its parent
- * is one. Pids are read with each tick, whenever a program begins or ends (library_watch.h), and by a timer: as fast as
- * members are found, down to a millisecond, then less and less often, and not at all if none was found for a second.
- * Each time the CPU clocks of the members that were found last are read, too, so that little of what they use until
- * they end is unknown.
+ * is one. Pids are read with each tick, whenever a program begins or ends (struct library_watch), and by a timer: as
+ * fast as members are found, down to a millisecond, then less and less often, and not at all if none was found for a
+ * second. Each time the CPU clocks of the members that were found last are read, too, so that little of what they use
+ * until they end is unknown.
  *
  * All of this takes at most three quarters of the budget.
  *
@@ -20,12 +20,23 @@
 #ifndef RECORDER_COLLECTORS_PROCESSES_BIRTHS_H
 #define RECORDER_COLLECTORS_PROCESSES_BIRTHS_H
 
-#include "recorder/collectors/processes/library_watch.h"
 #include "recorder/sampling/budget.h"
+#include "recorder/sampling/sampling.h"
 
 #define BIRTHS_FOLLOWED 64u
 
 struct processes;
+
+/*
+ * Notices that a program begins or ends, without a privilege: inotify(7) on the C library that the job's programs use.
+ * The loader opens it after each execve(2), and the last reference to that open file, which is the mapping, is dropped
+ * in do_exit() shortly before the process is a zombie (exit_mm() and exit_task_work()). The event does not say which
+ * process it was. Programs that are linked statically cause none.
+ */
+struct library_watch {
+    int fd; /* -1: none */
+    unsigned tries;
+};
 
 struct births {
     struct sampling *sampling;

@@ -77,10 +77,8 @@ static uint64_t smaps_due(const struct memory *y, const struct member *m)
 
 static bool request(struct memory *y, struct member *m, uint32_t what)
 {
-    struct helper_request *at = array_room(y->requests, y->n_requests, &y->cap_requests, sizeof(*at));
-    if (!at)
+    if (array_reserve(&y->requests, y->n_requests + 1, &y->cap_requests, sizeof(*y->requests)) < 0)
         return false;
-    y->requests = at;
     if (what & HELPER_SMAPS) {
         m->memory.smaps_asked = (uint32_t)y->sampling->ticks;
         sharing_note_asked(m);

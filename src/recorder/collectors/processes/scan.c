@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -192,10 +191,8 @@ static bool note_process(void *context, int32_t pid)
         return true;
     if (proc_read_stat(g->options.proc_fd, pid, &st) < 0)
         return true;
-    struct found *at = array_room(all->at, all->n, &all->cap, sizeof(*at));
-    if (!at)
+    if (array_reserve(&all->at, all->n + 1, &all->cap, sizeof(*all->at)) < 0)
         return false;
-    all->at = at;
     all->at[all->n++] = (struct found){pid, st.ppid};
     return true;
 }

@@ -25,10 +25,8 @@ static void set_name(struct interface *one, struct span name)
 
 static struct interface *add_interface(struct interfaces *t, struct span name)
 {
-    struct interface *at = array_room(t->at, t->n, &t->cap, sizeof(*at));
-    if (!at)
+    if (array_reserve(&t->at, t->n + 1, &t->cap, sizeof(*t->at)) < 0)
         return NULL;
-    t->at = at;
     struct interface *ret = &t->at[t->n++];
     *ret = (struct interface){.seen = true};
     set_name(ret, name);

@@ -35,10 +35,8 @@ void namespaces_add(struct namespaces *n, uint64_t inode, uint64_t cookie, int32
 {
     if (!inode || namespaces_have(n, inode, cookie))
         return;
-    void *at = array_room(n->at, n->n, &n->cap, sizeof(*n->at));
-    if (!at)
+    if (array_reserve(&n->at, n->n + 1, &n->cap, sizeof(*n->at)) < 0)
         return;
-    n->at = at;
     n->at[n->n].inode = inode;
     n->at[n->n].cookie = cookie;
     n->at[n->n++].pid = pid;

@@ -5,6 +5,63 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
+/* ---- holders ---- */
+
+static void holders_done(struct holders *h)
+{
+    map_done(&h->by_inode);
+    free(h->held);
+    free(h->at);
+}
+
+static void holders_clear(struct holders *h)
+{
+    map_clear(&h->by_inode);
+    h->n_held = h->n = 0;
+}
+
+static struct held *held_of(struct holders *h, uint32_t owner, uint32_t inode)
+{
+    uint64_t *known = map_find(&h->by_inode, inode);
+    if (known)
+        return &h->held[*known];
+    if (array_reserve(&h->held, h->n_held + 1, &h->cap_held, sizeof(*h->held)) < 0)
+        return NULL;
+    if (!map_add(&h->by_inode, inode, h->n_held))
+        return NULL;
+    h->held[h->n_held] = (struct held){.first = owner};
+    return &h->held[h->n_held++];
+}
+
+/* In the order in which the processes started. Returns -ENOMEM, or 0. */
+static int holders_add(struct holders *h, uint32_t owner, uint32_t inode)
+{
+    if (array_reserve(&h->at, h->n + 1, &h->cap, sizeof(*h->at)) < 0)
+        return -ENOMEM;
+    struct held *held = held_of(h, owner, inode);
+    if (!held)
+        return -ENOMEM;
+    if (held->last && h->at[held->last - 1].owner == owner)
+        return 0; /* by another descriptor */
+    h->at[h->n++] = (struct holder){owner, held->last};
+    held->last = (uint32_t)h->n;
+    return 0;
+}
+
+/* Returns NULL if no process holds the socket. */
+static const struct held *holders_find(const struct holders *h, uint32_t inode)
+{
+    const uint64_t *known = inode ? map_find(&h->by_inode, inode) : NULL;
+    return known ? &h->held[*known] : NULL;
+}
+
+static bool holders_are_several(const struct holders *h, const struct held *held)
+{
+    return h->at[held->last - 1].next != 0;
+}
+
 #define SIZE_FIRST 256u
 #define UNSEEN_MOST 3u /* readings: the report of a socket's end comes a little later than the end */
 

@@ -16,9 +16,28 @@
 #ifndef RECORDER_COLLECTORS_SOCKETS_OWNERS_H
 #define RECORDER_COLLECTORS_SOCKETS_OWNERS_H
 
+#include "base/map.h"
 #include "libbaro/sample/sample.h"
-#include "recorder/collectors/sockets/holders.h"
 #include "recorder/collectors/sockets/listeners.h"
+
+/* The processes that hold a socket, by its inode, in one reading. */
+struct holder {
+    uint32_t owner; /* an index */
+    uint32_t next;  /* index + 1 of the one that started before it; 0: none */
+};
+
+struct held {
+    uint32_t first; /* index of the holder that started first */
+    uint32_t last;  /* index + 1, in struct holders, of the holder that started last */
+};
+
+struct holders {
+    struct map by_inode; /* positions in held */
+    struct held *held;
+    size_t n_held, cap_held;
+    struct holder *at;
+    size_t n, cap;
+};
 
 #define OWNERS_MOST 8192u
 
