@@ -24,6 +24,7 @@
 #ifndef BARO_RUNSET_H
 #define BARO_RUNSET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -119,9 +120,11 @@ BARO_API int baro_runset_spread(const struct baro_runset *set, size_t row, size_
  * Makes the runs from @p from on one run, whose values are those of struct baro_spread.all: several tapes of one job
  * become a column.
  * @param name what to call it; copied.
+ * @param is_part parts of the job are missing: its sums are lower bounds.
  * @return 0; -EINVAL: there are no runs from there on; -ENOMEM: the set is as it was.
  */
-BARO_API int baro_runset_merge(struct baro_runset *set, size_t from, const char *name, struct baro_error *err);
+BARO_API int baro_runset_merge(struct baro_runset *set, size_t from, const char *name, bool is_part,
+                               struct baro_error *err);
 
 /* ---- before and after ---- */
 /** What the values of a row say. */

@@ -217,7 +217,7 @@ def test_every_name_is_documented(run, work):
     run("run", "-q", "-o", limited, "--limit", "wall=200ms", "--", "sleep", "5", status=124)
     run.record(failed, "echo '{\"begin\": \"p\"}' >>$BARO_EVENTS; sleep 0.2; exit 3", status=3)  # it has a verdict
     job = [sys.executable, "-c", EATER, "20", "0.6"]
-    run.record(ran, job, "--du", work)
+    run.record(ran, job, "--du", work, env={"OMPI_COMM_WORLD_RANK": 0, "OMPI_COMM_WORLD_SIZE": 2})
     other = subprocess.Popen([sys.executable, "-c", EATER, "20", "60.125"])
     try:
         time.sleep(0.2)
@@ -230,7 +230,7 @@ def test_every_name_is_documented(run, work):
     for tape in (ran, attached, failed, tasks, limited):
         d = json.loads(run("summary", "--json", tape, status=0).stdout)
         found |= {m.replace("rss_peak_held_by", "pss_peak_held_by") for m in members(d)}
-        for name in ("before", "gpu", "energy", "carbon"):  # null where there is nothing
+        for name in ("before", "gpu", "energy", "carbon", "launched"):  # null where there is nothing
             if d[name] is None:
                 found.discard(name)
         if not d["verdicts"]:

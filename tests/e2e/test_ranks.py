@@ -204,3 +204,22 @@ def test_limits_are_those_of_all_ranks(run, baro, work, srun):
     assert "1 of 4 ranks are missing" in run("check", "--max", f"processes<={sum(each)}", folder).stdout
     assert "ranks of one job" in run("advise", folder, status=2).stderr
     assert "in its folders" in run("ls", work, status=0).stderr
+
+
+def test_no_variable_leaves_the_folder(run, work):
+    """Ids become parts of file names: none of them is "..", hidden, or has bytes that a terminal obeys."""
+    variables = {"SLURM_JOB_ID": "..", "SLURM_STEP_ID": "a/../b", "SLURM_ARRAY_JOB_ID": "\x1b[2J\u202e"}
+    run("run", "-q", "-o", f"{work}/runs/%j/%s/%A.baro", "--", "true", env=variables, status=0)
+    (name,) = tapes(work / "runs")
+    assert name == "_./a_.._b/__2J___.baro".replace("__2J", "_[2J")
+
+
+def test_a_missing_rank_makes_sums_of_diff_lower_bounds(run, baro, work, srun):
+    folder = srun_job(srun, baro, work, 4, slow=-1)
+    shutil.copytree(folder, work / "part")
+    (work / "part" / "2.baro").unlink()
+    done = run("diff", "--json", folder, work / "part", status=0)
+    assert "1 of 4 ranks are missing" in done.stderr
+    differences = json.loads(done.stdout)["differences"]
+    (cpu,) = [d for d in differences if d["scope"] == "job" and d["fact"] == "cpu_ns"]
+    assert cpu["answer"] == "unknown" and cpu["mark"] is not None

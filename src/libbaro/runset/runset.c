@@ -267,7 +267,7 @@ int baro_runset_add(struct baro_runset *set, const char *name, const struct baro
     struct baro_value tape, command; /* when they began; the command's time counts from the tape's */
     baro_summary_value(s, baro_summary_fact_find("", "start"), 0, &tape);
     baro_summary_value(s, baro_summary_fact_find("", "start_ns"), 0, &command);
-    *run = (struct set_run){.name = strdup(name), .start_ns = tape.i64 + (int64_t)command.u64};
+    *run = (struct set_run){.name = strdup(name), .start_ns = (int64_t)((uint64_t)tape.i64 + command.u64)};
     if (!run->name || !add_circumstances(run, s) || !add_summary(set, s, set->n_runs - 1) ||
         !add_phases(set, baro_fold_timeline(fold), set->n_runs - 1))
         return error_set(err, -ENOMEM, "out of memory");

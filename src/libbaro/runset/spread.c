@@ -38,20 +38,23 @@ static struct baro_value wall_of(const struct baro_runset *set, const struct set
         const struct cell *c = &row->cell[i];
         if (c->absent)
             continue;
-        int64_t start_ns = *row->is.name ? 0 : set->run[i].start_ns, end_ns = start_ns + (int64_t)c->value;
+        int64_t start_ns = *row->is.name ? 0 : set->run[i].start_ns, end_ns;
+        if (__builtin_add_overflow(start_ns, c->value < 9e18 ? (int64_t)c->value : INT64_MAX, &end_ns))
+            end_ns = INT64_MAX;
         first_ns = start_ns < first_ns ? start_ns : first_ns;
         last_ns = end_ns > last_ns ? end_ns : last_ns;
         all.absent = BARO_PRESENT;
         all.flags |= c->flags;
     }
-    all.u64 = all.absent ? 0 : (uint64_t)(last_ns - first_ns);
+    all.u64 = all.absent ? 0 : (uint64_t)last_ns - (uint64_t)first_ns;
     return all;
 }
 
-/* The largest process of all ranks is that of one of them. */
+/* The largest process of all ranks is that of one of them; that of a command is the memory of its largest process. */
 static bool is_of_one_process(const struct set_row *row)
 {
-    return strncmp(row->how->fact, "process_", 8) == 0;
+    return strncmp(row->how->fact, "process_", 8) == 0 ||
+           (strcmp(row->how->scope, "command") == 0 && row->is.fact->semantics == BARO_FACT_PEAK);
 }
 
 /* A run that has no such command or phase used nothing of it; one whose value is not known makes the sum a bound. */
@@ -107,17 +110,27 @@ int baro_runset_spread(const struct baro_runset *set, size_t row, size_t from, s
     return 0;
 }
 
+/* Where parts are missing a sum is a lower bound, and an upper bound is none. */
+static unsigned flags_of_some(const struct baro_fact *fact, unsigned flags)
+{
+    bool grows = fact->semantics == BARO_FACT_SUM || fact->semantics == BARO_FACT_PEAK;
+    if (!grows || !(flags & BARO_VALUE_UPPER_BOUND))
+        return grows ? flags | BARO_VALUE_LOWER_BOUND : flags;
+    return (flags & ~(unsigned)BARO_VALUE_UPPER_BOUND) | BARO_VALUE_ESTIMATE;
+}
+
 /* Makes the cells of a row one. */
-static void merge_row(struct baro_runset *set, struct set_row *row, size_t from)
+static void merge_row(struct baro_runset *set, struct set_row *row, size_t from, bool is_part)
 {
     if (row->n <= from)
         return;
     struct baro_value all = all_of(set, row, from, set->n_runs);
-    row->cell[from] = (struct cell){runset_number(row->is.fact, &all), all.flags, all.absent};
+    unsigned flags = is_part ? flags_of_some(row->is.fact, all.flags) : all.flags;
+    row->cell[from] = (struct cell){runset_number(row->is.fact, &all), flags, all.absent};
     row->n = from + 1;
 }
 
-int baro_runset_merge(struct baro_runset *set, size_t from, const char *name, struct baro_error *err)
+int baro_runset_merge(struct baro_runset *set, size_t from, const char *name, bool is_part, struct baro_error *err)
 {
     char *copy = strdup(name);
     if (!copy)
@@ -127,7 +140,7 @@ int baro_runset_merge(struct baro_runset *set, size_t from, const char *name, st
         return error_set(err, -EINVAL, "there are no runs to merge");
     }
     for (size_t i = 0; i < set->n_rows; i++)
-        merge_row(set, &set->row[i], from);
+        merge_row(set, &set->row[i], from, is_part);
     struct set_run *to = &set->run[from];
     free(to->name);
     to->name = copy;

@@ -105,7 +105,7 @@ void ranks_jobstats(const struct ranks *r, struct buf *ret)
         }
     }
     json_end(&j, '}');
-    json_key_double(&j, "total_time", (double)(r->end_ns - r->start_ns) / 1e9);
+    json_key_double(&j, "total_time", (double)ranks_wall_ns(r) / 1e9);
     json_key_u64(&j, "gpus", gpus);
     json_end(&j, '}');
     buf_byte(ret, '\n');

@@ -50,6 +50,23 @@ static void copy_text(char *to, size_t size, const char *from)
     to[n] = 0;
 }
 
+/* Times of hostile tapes end at the end of time. */
+static int64_t later(int64_t t_ns, uint64_t by_ns)
+{
+    int64_t sum;
+    return by_ns > INT64_MAX || __builtin_add_overflow(t_ns, (int64_t)by_ns, &sum) ? INT64_MAX : sum;
+}
+
+int64_t rank_end_ns(const struct rank *rank)
+{
+    return later(rank->start_ns, rank->wall_ns);
+}
+
+uint64_t ranks_wall_ns(const struct ranks *r)
+{
+    return (uint64_t)r->end_ns - (uint64_t)r->start_ns;
+}
+
 /* ---- adding ---- */
 
 static double number_of(const struct baro_summary *s, const char *section, const char *fact, size_t row)
@@ -118,7 +135,7 @@ int ranks_add(struct ranks *r, const char *tape, const struct baro_header *h, co
     struct baro_value status = report_fact(s, "exit", "wait_status"), node = report_header(h, "node");
     struct rank *to = &r->at[r->n++];
     *to = (struct rank){.tape = copy,
-                        .start_ns = baro_header_start_realtime_ns(h) + (int64_t)report_u64(s, "", "start_ns"),
+                        .start_ns = later(baro_header_start_realtime_ns(h), report_u64(s, "", "start_ns")),
                         .wall_ns = report_u64(s, "", "wall_ns"),
                         .status = status.absent ? -1 : (int)status.u64,
                         .cpu_ns = number_of(s, "job", "cpu_ns", 0),
@@ -146,8 +163,8 @@ int ranks_add(struct ranks *r, const char *tape, const struct baro_header *h, co
 static void take_cells(struct rank *to, int64_t start_ns, int64_t end_ns)
 {
     double cores[RANK_CELLS] = {0}, memory[RANK_CELLS], covered[RANK_CELLS] = {0};
-    double cell_ns = (double)(end_ns - start_ns) / RANK_CELLS;
-    double begin = (double)(to->start_ns - start_ns);
+    double cell_ns = ((double)end_ns - (double)start_ns) / RANK_CELLS;
+    double begin = (double)to->start_ns - (double)start_ns;
     for (size_t i = 0; i < RANK_CELLS; i++)
         memory[i] = -1;
     for (size_t i = 0; i < to->stretches; i++) {
@@ -178,11 +195,11 @@ static void align(struct ranks *r)
     r->start_ns = INT64_MAX;
     r->end_ns = INT64_MIN;
     for (size_t i = 0; i < r->n; i++) {
-        int64_t end_ns = r->at[i].start_ns + (int64_t)r->at[i].wall_ns;
+        int64_t end_ns = rank_end_ns(&r->at[i]);
         r->start_ns = r->at[i].start_ns < r->start_ns ? r->at[i].start_ns : r->start_ns;
         r->end_ns = end_ns > r->end_ns ? end_ns : r->end_ns;
     }
-    r->end_ns = r->end_ns > r->start_ns ? r->end_ns : r->start_ns + 1;
+    r->end_ns = r->end_ns > r->start_ns ? r->end_ns : later(r->start_ns, 1);
     double cores[RANK_CELLS] = {0}, memory[RANK_CELLS] = {0};
     bool has_memory = false;
     for (size_t i = 0; i < r->n; i++) {
@@ -284,7 +301,7 @@ int ranks_finish(struct ranks *r, struct baro_error *err)
         is_whole = is_whole && r->at[i].status == 0;
     if (!r->slowest.by && is_whole)
         slowest_by_work(r);
-    double had = (double)(r->end_ns - r->start_ns) * (double)r->n;
+    double had = (double)ranks_wall_ns(r) * (double)r->n;
     if (r->slowest.cost < COST_LEAST * had) {
         free(r->slowest.phase);
         r->slowest = (struct rank_slowest){0};

@@ -69,6 +69,8 @@ int ranks_add(struct ranks *r, const char *tape, const struct baro_header *h, co
 /* Call it after the last one. */
 int ranks_finish(struct ranks *r, struct baro_error *err);
 void ranks_done(struct ranks *r);
+int64_t rank_end_ns(const struct rank *rank); /* realtime */
+uint64_t ranks_wall_ns(const struct ranks *r);
 
 /* Writes the missing ranks as "3, 5-7 and 12 more". Returns how many are missing. */
 uint64_t ranks_missing(const struct ranks *r, struct buf *ret);

@@ -89,7 +89,7 @@ void ranks_json(const struct ranks *r, struct buf *ret)
     json_key_u64(&j, "ranks", r->count);
     put_missing(&j, r);
     json_key_i64(&j, "start_realtime_ns", r->start_ns);
-    json_key_u64(&j, "wall_ns", (uint64_t)(r->end_ns - r->start_ns));
+    json_key_u64(&j, "wall_ns", ranks_wall_ns(r));
     json_key_double(&j, "cores_most", r->cores_most);
     json_key_double(&j, "memory_most_bytes", r->memory_most);
     put_slowest(&j, r);

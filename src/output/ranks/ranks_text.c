@@ -184,7 +184,7 @@ void ranks_put_result(const struct ranks *r, struct buf *b)
     int64_t first_ns = INT64_MAX;
     for (size_t i = 0; i < r->n; i++) {
         const struct rank *at = &r->at[i];
-        int64_t end_ns = at->start_ns + (int64_t)at->wall_ns;
+        int64_t end_ns = rank_end_ns(at);
         unknown += at->status < 0;
         failed += at->status > 0;
         if (at->status > 0 && end_ns < first_ns) { /* the launcher ends the others after it */
@@ -240,7 +240,7 @@ static void put_head(const struct ranks *r, struct lines *l)
     lines_tone(l, TONE_PLAIN);
     buf_printf(l->out, ", %zu rank%s on %zu node%s\n", r->n, r->n == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s");
     ranks_put_result(r, &end);
-    buf_printf(&end, " after %s", DURATION((uint64_t)(r->end_ns - r->start_ns)));
+    buf_printf(&end, " after %s", DURATION(ranks_wall_ns(r)));
     put_sentence(l, "end", &end);
     buf_printf(&at_once, "%s cores", CORES(r->cores_most));
     if (!isnan(r->memory_most)) {
@@ -341,8 +341,7 @@ static void put_picture(const struct ranks *r, struct lines *l)
     }
     if (!(full > 0) || l->style.width < 40 || r->n < 2)
         return;
-    buf_printf(l->out, "cores over %s, a full block is %s\n", DURATION((uint64_t)(r->end_ns - r->start_ns)),
-               CORES(full));
+    buf_printf(l->out, "cores over %s, a full block is %s\n", DURATION(ranks_wall_ns(r)), CORES(full));
     for (size_t row = 0; row < rows; row++)
         put_drawn(r, l, row * r->n / rows, (row + 1) * r->n / rows, full);
     if (rows < r->n && r->slowest.by)

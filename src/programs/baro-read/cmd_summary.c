@@ -435,9 +435,9 @@ static int summarize_several(const struct cli *cli, const struct settings *s, co
     struct rank_tapes tapes = {0};
     struct baro_error err = BARO_ERROR_INIT;
     int found = rank_tapes_find(list, false, &tapes, &err);
-    int status = found < 0                                     ? cli_fail(cli, &err)
-                 : found && !s->verbose && s->by == BY_NOTHING ? summarize_ranks(cli, s, &tapes)
-                                                               : list_several(cli, s, list, argv);
+    int status = found < 0                      ? cli_fail(cli, &err)
+                 : found && s->by == BY_NOTHING ? summarize_ranks(cli, s, &tapes)
+                                                : list_several(cli, s, list, argv);
     rank_tapes_done(&tapes);
     return status;
 }

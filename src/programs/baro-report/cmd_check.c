@@ -183,7 +183,7 @@ static int merge_ranks(struct check *c, const struct rank_tapes *ranks, size_t f
         note_tape(c, name, "%u of %u ranks are missing: what is known of it are lower bounds",
                   ranks->ranks - (unsigned)ranks->n, ranks->ranks);
     }
-    return baro_runset_merge(c->set, from, name, &err) < 0 ? cli_fail(c->cli, &err) : 0;
+    return baro_runset_merge(c->set, from, name, ranks->n < ranks->ranks, &err) < 0 ? cli_fail(c->cli, &err) : 0;
 }
 
 /* Adds the tapes of an operand: each is a run, but the ranks of one job are one. */

@@ -57,8 +57,12 @@ static int add_ranks(struct diff *d, const struct rank_tapes *ranks, const char 
     int status = 0;
     for (size_t i = 0; i < ranks->n && !status; i++)
         status = add_tape(d, ranks->at[i].path, ranks->at[i].path);
-    if (!status && baro_runset_merge(d->set, from, name, &err) < 0)
+    bool is_part = ranks->n < ranks->ranks;
+    if (!status && baro_runset_merge(d->set, from, name, is_part, &err) < 0)
         status = cli_fail(d->cli, &err);
+    if (!status && is_part)
+        cli_note(d->cli, "%s: %u of %u ranks are missing, so its sums are lower bounds", name,
+                 ranks->ranks - (unsigned)ranks->n, ranks->ranks);
     for (size_t i = from + 1; i < from + ranks->n && !status; i++)
         free(d->path[i]); /* the first stands for all */
     return status;

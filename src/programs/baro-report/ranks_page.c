@@ -37,7 +37,7 @@ static bool begin_chart(const struct ranks *r, struct chart *c, const char *id, 
                         .title = strdup(title),
                         .help = strdup(help),
                         .unit = unit,
-                        .to_ns = (uint64_t)(r->end_ns - r->start_ns),
+                        .to_ns = ranks_wall_ns(r),
                         .buckets = RANK_CELLS};
     return c->id && c->title && c->help;
 }
@@ -168,7 +168,7 @@ static void put_above(struct page *page, void *context)
     buf_str(html, "<div class=\"short\"><div>\n");
     ranks_put_result(p->r, &b);
     buf_printf(&b, " after ");
-    fmt_duration(&b, (uint64_t)(p->r->end_ns - p->r->start_ns));
+    fmt_duration(&b, ranks_wall_ns(p->r));
     put_paragraph(html, "sentence", "", &b);
     if (ranks_put_slowest(p->r, &b))
         put_paragraph(html, "sentence", "Slowest: ", &b);

@@ -55,8 +55,10 @@ static void add_value(struct buf *out, const char *value, uint64_t width)
     if (value[strspn(value, "0123456789")] == 0)
         for (size_t n = strlen(value); n < width; n++)
             buf_byte(out, '0');
-    for (const char *c = value; *c; c++)
-        buf_byte(out, *c == '/' || (unsigned char)*c < ' ' ? '_' : (uint8_t)*c);
+    for (const char *c = value; *c; c++) { /* no "..", no hidden file, and nothing that a terminal takes for more */
+        bool is_safe = *c > ' ' && *c < 127 && *c != '/' && (*c != '.' || c > value);
+        buf_byte(out, is_safe ? (uint8_t)*c : '_');
+    }
 }
 
 /* Adds what stands at the conversion at *at, after the '%', and moves *at behind it. */
@@ -290,7 +292,8 @@ static int open_named(struct recording *r, const char *pattern, struct baro_erro
 {
     struct utsname u;
     bool is_rank;
-    int code = output_name(pattern, getenv, uname(&u) == 0 ? u.nodename : "local", &r->output, &is_rank, err);
+    bool has_host = strchr(pattern, '%') && uname(&u) == 0;
+    int code = output_name(pattern, getenv, has_host ? u.nodename : "local", &r->output, &is_rank, err);
     if (code == 0 && output_makes_folder(pattern))
         code = make_folder((const char *)r->output.at, err);
     return code < 0 ? code : is_rank ? create_of_rank(r, err) : create_named(r, err);
