@@ -302,6 +302,34 @@ def test_secrets_are_nowhere(run, store, recorded, work):
     run("push", recorded, "--to", s.url(), env={"BARO_PUSH_TOKEN": "a b"}, status=2)
 
 
+def waiter_of(follower):
+    """The folder in /proc of the process that waits for a follower."""
+    status = dict(line.split(":", 1) for line in (follower / "status").read_text().splitlines())
+    return follower.with_name(status["PPid"].strip())
+
+
+def test_a_follower_holds_nothing_of_the_job(run, store, tape):
+    """Neither a pipe that a reader of the job's stderr waits for, nor a password in arguments."""
+    s = store(lambda n: "sleep 5")
+    url = s.url().replace("127.0.0.1", "ada:hunter2hunter2@127.0.0.1")
+    done = run("run", "-q", "-o", tape, "--push", url, "--", "true", status=0, timeout=60)
+    follower = poll(lambda: pusher_of(tape))
+    waiter = waiter_of(follower)
+    assert (waiter / "comm").read_text() == "baro-follower\n"
+    assert b"hunter2" not in (waiter / "cmdline").read_bytes() + (follower / "cmdline").read_bytes()
+    assert {os.readlink(fd) for fd in (waiter / "fd").iterdir()} == {"/dev/null"}
+    assert done.stderr == ""
+    os.kill(int(follower.name), signal.SIGTERM)
+
+
+@pytest.mark.parametrize("size", [0, 30])
+def test_a_tape_without_a_header_ends_it(run, store, recorded, work, size):
+    cut = work / "cut.baro"
+    cut.write_bytes(pathlib.Path(recorded).read_bytes()[:size])
+    done = run("push", cut, "--to", store().url(), status=2)
+    assert "nothing was recorded" in done.stderr and done.stderr.count("\n") == 1
+
+
 # ---- pushers that are killed ----------------------------------------------------------------------------------------
 
 
