@@ -53,7 +53,7 @@ struct run {
     bool is_lasting; /* new tapes are looked for until a signal comes, or the maker has ended */
     bool is_cut;     /* some were not opened, because many are open */
     size_t n_empty;  /* tapes that have no header yet */
-    uint64_t listed_ns;
+    uint64_t begun_ns, listed_ns;
     char said[300]; /* the failure that was reported last */
     uint64_t sent, refused, tapes;
 };
@@ -113,6 +113,14 @@ static void count(struct run *r, const struct position *pos, int sign)
     r->refused += (uint64_t)sign * (pos->refused + pos->set_aside);
 }
 
+/* Is a tape without a header one that a recorder is about to write? Without -f there is nothing to wait for, and beside
+ * a job neither, once its recorder has ended without a word on the tape. */
+static bool waits_for_headers(const struct run *r)
+{
+    bool is_late = !r->is_lasting && clock_monotonic_ns() - r->begun_ns > TRIES_NS;
+    return r->s->follow && !(r->is_beside && (is_late || (r->maker_fd >= 0 && !r->is_lasting)));
+}
+
 /* Begins to push a tape that is not known, or has changed since it was sent. */
 static void offer(struct run *r, const char *path, bool is_named)
 {
@@ -133,11 +141,12 @@ static void offer(struct run *r, const char *path, bool is_named)
     int code = t.path ? pusher_new(&t.pusher, &r->with, path, &err) : -ENOMEM;
     if (code < 0) {
         free(t.path);
-        r->n_empty += code == BARO_E_EMPTY;
-        if ((is_named && code != BARO_E_EMPTY) || (code != -EBUSY && code != BARO_E_EMPTY && code != -ENOENT))
+        bool is_empty = code == BARO_E_EMPTY, waits = is_empty && waits_for_headers(r);
+        r->n_empty += waits;
+        if ((is_named && !waits) || (code != -EBUSY && !is_empty && code != -ENOENT))
             cli_note(r->cli, "%s", err.text);
-        r->has_failed = r->has_failed || (is_named && code != BARO_E_EMPTY);
-        if (code != BARO_E_EMPTY && code != -EBUSY)
+        r->has_failed = r->has_failed || (is_named && !waits);
+        if (!waits && code != -EBUSY)
             map_set(&r->known, key, changed_at(path));
         return;
     }
@@ -347,7 +356,7 @@ static int push(struct run *r, char **operands)
 int cmd_push(struct cli *cli, const struct settings *s, char **argv)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct run r = {.cli = cli, .s = s, .maker_fd = -1};
+    struct run r = {.cli = cli, .s = s, .maker_fd = -1, .begun_ns = clock_monotonic_ns()};
     const char *beside = getenv("BARO_PUSH_BESIDE"), *to = s->push.to ? s->push.to : getenv("BARO_PUSH");
     if (s->push.status)
         return status_print(cli, s);
