@@ -234,6 +234,13 @@ class Store:
         elif action.startswith("sleep"):
             time.sleep(float(action.split()[1]))
             self.reply(request, 204)
+        elif action == "cut headers":
+            request.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Le")
+        elif action.startswith("body "):  # "body STATUS TEXT"
+            self.reply(request, int(action.split()[1]), action.split(" ", 2)[2].encode())
+        elif action.startswith("written "):  # "written STATUS NUMBER"
+            self.reply(request, int(action.split()[1]), b"no", {
+                "X-Prometheus-Remote-Write-Samples-Written": action.split()[2]})
         elif action == "html":
             self.reply(request, 200, b"<html>sign in</html>", {"Content-Type": "text/html; charset=utf-8"})
         elif action == "endless":

@@ -186,6 +186,19 @@ def test_partial_success(run, store, recorded, work):
     assert done.stderr.count("some are bad?[2J") == 1, "said once, without what controls a terminal"
 
 
+@pytest.mark.parametrize("protocol, lies", [
+    ("otlp", ["cut headers"]), ("prometheus", ["cut headers"]), ("otlp", ["body 200 not an answer"]),
+    ("otlp", ["written 400 0"]), ("otlp", ["written 500 0"]), ("otlp", ["503", "body 500 out of order sample"]),
+    ("prometheus", ["written 400 99999999"]), ("prometheus", ["written 400 5abc"])])
+def test_what_did_not_arrive_is_not_counted_as_sent(run, store, recorded, work, protocol, lies):
+    plan = iter(lies)
+    s = store(lambda n: next(plan, "ok"))
+    run("push", recorded, "--to", s.url(protocol))
+    now = status(run)
+    assert now["sent"] == len(s.points), now
+    assert counted(now) == len(reference(run, store, recorded, work, protocol))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
 def test_an_endless_answer_is_no_answer(run, store, recorded, work, protocol):

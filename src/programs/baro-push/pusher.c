@@ -238,7 +238,8 @@ static void count_stored(struct pusher *p, size_t n, const struct sent *sent)
  * Returns how many points are answered by this. */
 static size_t count_refused(struct pusher *p, size_t n, const struct sent *sent)
 {
-    if (sent->knows_written) {
+    /* One that says it has written all of them, or more, and refuses the message, says nothing that can be counted. */
+    if (sent->knows_written && sent->written < n) {
         count_stored(p, n, sent);
         return n;
     }
