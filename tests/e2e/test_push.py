@@ -283,6 +283,8 @@ def test_wrong_servers_are_one_line(run, store, recorded, lie, says):
     done = run("push", recorded, "--to", s.url(), status=2)
     assert says in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert s.requests == 1
+    now = status(run)
+    assert now["state"] == "fails" and says in now["failure"]
     s.say = lambda n: "ok"
     run("push", recorded, "--to", s.url(), status=0)
     assert status(run)["sent"] == len(s.points)
@@ -295,6 +297,16 @@ def test_wrong_servers_are_one_line(run, store, recorded, lie, says):
 def test_wrong_urls_are_one_line(run, recorded, to, says):
     done = run("push", recorded, "--to", to, status=2)
     assert says in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_a_server_that_asks_for_patience_is_named(run, store, recorded):
+    """Also if its first answer does not say which version of the protocol it knows."""
+    pusher = run.popen("push", recorded, "--to", store(lambda n: "503 300").url(), stderr=subprocess.PIPE, text=True)
+    assert "no; what is not sent stays on the tape" in pusher.stderr.readline()
+    now = status(run)
+    assert now["state"] == "fails" and now["failure"] == "no"
+    pusher.terminate()
+    pusher.communicate()
 
 
 def test_secrets_are_nowhere(run, store, recorded, work):

@@ -27,7 +27,7 @@
 #define LIST_NS (5 * NS_PER_SEC) /* with -f: how often new tapes are looked for */
 #define TICK_MS 500
 #define TRIES_NS (60 * NS_PER_SEC)         /* without -f: how long an unreachable server is tried */
-#define BESIDE_TRIES_NS (600 * NS_PER_SEC) /* of `baro run --push`, once the job has ended */
+#define BESIDE_TRIES_NS (600 * NS_PER_SEC) /* of `baro run --push`, once the job has ended; a wrong address: TRIES_NS */
 #define BESIDE_NICE 10
 #define END_NS (5 * NS_PER_SEC) /* for what is left, after a signal */
 #define ENDED_MOST 8u           /* tapes that have ended and are open at once */
@@ -53,7 +53,7 @@ struct run {
     bool is_lasting; /* new tapes are looked for until a signal comes, or the maker has ended */
     bool is_cut;     /* some were not opened, because many are open */
     size_t n_empty;  /* tapes that have no header yet */
-    uint64_t begun_ns, listed_ns;
+    uint64_t begun_ns, listed_ns, ended_ns; /* ended_ns: when the job was seen to have ended; 0: it has not */
     char said[300]; /* the failure that was reported last */
     uint64_t sent, refused, tapes;
 };
@@ -235,17 +235,20 @@ static enum round push_round(struct run *r, bool at_once)
     return round;
 }
 
-/* Is a server that can't be reached to be given up? */
-static bool gives_up(const struct run *r)
+/* Is a server that can't be reached to be given up? Beside a job, the time counts from the job's end. */
+static bool gives_up(struct run *r, bool is_wrong)
 {
     uint64_t since_ns = sender_failing_since(r->with.sender);
-    uint64_t most_ns = r->is_beside ? BESIDE_TRIES_NS : TRIES_NS;
+    uint64_t most_ns = r->is_beside && !is_wrong ? BESIDE_TRIES_NS : TRIES_NS;
     if (!since_ns || (r->s->follow && !r->is_beside) || r->is_lasting)
         return false;
     for (size_t i = 0; r->is_beside && i < r->n; i++) {
         if (!pusher_is_ended(r->at[i].pusher))
             return false;
     }
+    r->ended_ns = r->ended_ns ? r->ended_ns : clock_monotonic_ns();
+    if (r->is_beside && since_ns < r->ended_ns)
+        since_ns = r->ended_ns;
     return clock_monotonic_ns() - since_ns > most_ns;
 }
 
@@ -284,9 +287,11 @@ static bool has_more(struct run *r, char **operands, int *code, struct baro_erro
 static int push_all(struct run *r, char **operands, struct baro_error *err)
 {
     int code = look_for_tapes(r, operands, err);
+    bool is_wrong = false;
     while (code >= 0 && !stop && has_more(r, operands, &code, err)) {
         enum round round = push_round(r, !r->s->follow);
-        if ((round == ROUND_WRONG && !r->s->follow) || gives_up(r))
+        is_wrong = round == ROUND_WRONG || (is_wrong && round == ROUND_PAUSED);
+        if ((round == ROUND_WRONG && !r->s->follow) || gives_up(r, is_wrong))
             return -EIO;
         if (round != ROUND_BUSY)
             wait_a_while(sender_paused_until(r->with.sender));

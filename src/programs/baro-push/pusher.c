@@ -261,11 +261,6 @@ static size_t count_refused(struct pusher *p, size_t n, const struct sent *sent)
     return n;
 }
 
-static void note_failure(struct pusher *p, const char *why)
-{
-    snprintf(p->pos.failure, sizeof(p->pos.failure), "%s", why);
-}
-
 /* ---- sending ---- */
 
 /* Of remote write: 2.0, unless it is known that the receiver takes no more than 1.0. */
@@ -303,16 +298,26 @@ static enum pusher_state finish_block(struct pusher *p, struct baro_error *err)
     return position_write(&p->with->positions, &p->pos, err) < 0 ? PUSHER_FAILED : PUSHER_GOES_ON;
 }
 
+/* The message has to be sent again. The position says why at once: the pusher may wait for long now, or end. */
+static enum pusher_state note_failure(struct pusher *p, const struct sent *sent, struct baro_error *err)
+{
+    bool is_new = strcmp(p->pos.failure, sent->why) != 0;
+    snprintf(p->pos.failure, sizeof(p->pos.failure), "%s", sent->why);
+    if (is_new && position_write(&p->with->positions, &p->pos, err) < 0)
+        return PUSHER_FAILED;
+    error_set(err, -EIO, "%s", sent->why);
+    return sent->answer == ANSWER_WRONG ? PUSHER_WRONG : PUSHER_PAUSED;
+}
+
 static enum pusher_state take_answer(struct pusher *p, size_t n, const struct sent *sent, struct baro_error *err)
 {
     size_t answered = 0;
-    note_failure(p, sent->answer == ANSWER_STORED ? "" : sent->why);
     if (sent->answer == ANSWER_LATER || sent->answer == ANSWER_WRONG) {
         p->is_again = true;
         p->again_n = p->again_n > n ? p->again_n : n;
-        error_set(err, -EIO, "%s", sent->why);
-        return sent->answer == ANSWER_WRONG ? PUSHER_WRONG : PUSHER_PAUSED;
+        return note_failure(p, sent, err);
     }
+    snprintf(p->pos.failure, sizeof(p->pos.failure), "%s", sent->answer == ANSWER_STORED ? "" : sent->why);
     p->pos.sending = 0;
     if (sent->answer == ANSWER_STORED) {
         count_stored(p, n, sent);
@@ -343,7 +348,10 @@ static enum pusher_state send_next(struct pusher *p, struct baro_error *err)
         error_set(err, -ENOMEM, "out of memory");
     } else {
         sender_send(p->with->sender, &message, is_version_2(p), &sent);
-        state = falls_back(p, &sent) ? PUSHER_GOES_ON : take_answer(p, n, &sent, err);
+        if (!falls_back(p, &sent))
+            state = take_answer(p, n, &sent, err);
+        else
+            state = sent.answer == ANSWER_LATER ? note_failure(p, &sent, err) : PUSHER_GOES_ON;
         sent_done(&sent);
     }
     buf_done(&message);

@@ -136,10 +136,14 @@ static enum answer judge_status(const struct sender *s, const struct sent *ret)
 
 static void explain(const struct sender *s, struct sent *ret)
 {
+    bool is_nothing = ret->status == 404 || ret->status == 405;
     const char *what = ret->status == 401 || ret->status == 403
                            ? "the token or password is wrong, or lacks permission: "
                              "set BARO_PUSH_TOKEN or --token-file"
-                       : ret->status == 404 || ret->status == 405 ? "nothing takes points at this path of the server"
+                       : is_nothing && !s->to->is_otlp
+                           ? "nothing takes points at this path of the server (Prometheus takes them if it is started "
+                             "with --web.enable-remote-write-receiver)"
+                       : is_nothing ? "nothing takes points at this path of the server"
                        : ret->status >= 300 && ret->status < 400  ? "it is elsewhere: give the URL that it names"
                        : s->is_html                               ? "it answers with a web page: that is no receiver"
                                                                   : NULL;
