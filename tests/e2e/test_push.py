@@ -137,6 +137,21 @@ def test_positions_that_cannot_be_used(run, store, recorded, work):
     assert run("push", "--status").returncode == 0
 
 
+def test_a_position_that_is_another_files(run, store, recorded, work):
+    """Its id is no way out of the folder, and a FIFO is no position."""
+    s = store()
+    run("push", recorded, "--to", s.url(), status=0)
+    folder = pathlib.Path(os.environ["HOME"]) / ".local/state/barograph/push"
+    position, = folder.glob("*.json")
+    text = json.loads(position.read_text())
+    position.write_text(json.dumps(text | {"id": "../../evil"}))
+    os.mkfifo(folder / "fifo.json")
+    done = run("push", recorded, "--to", s.url(), status=2, timeout=20)
+    assert "is damaged; remove it" in done.stderr
+    assert not list(folder.parent.parent.glob("evil*"))
+    assert json.loads(run("push", "--status", "--json", status=0, timeout=20).stdout) == []
+
+
 # ---- servers that lie -----------------------------------------------------------------------------------------------
 
 LIES = ["cut", "lost", "500", "503", "429 1", "garbage", "stored 503", "404"]
@@ -293,9 +308,11 @@ def test_wrong_servers_are_one_line(run, store, recorded, lie, says):
 @pytest.mark.parametrize("to, says", [
     ("ftp://x/", "its protocol is not known"), ("http://127.0.0.1:1/", "does not say what is there"),
     ("prometheus+http://", "can't be parsed"), ("prometheus+http://127.0.0.1:1", "connect"),
+    ("prometheus+http://u:1/s3cr3t@127.0.0.1:1", "%2F"), ("prometheus+http://u:pa/s3cr3t@127.0.0.1:1", "%2F"),
     ("otlp", "set OTEL_EXPORTER_OTLP_ENDPOINT")])
 def test_wrong_urls_are_one_line(run, recorded, to, says):
     done = run("push", recorded, "--to", to, status=2)
+    assert "s3cr3t" not in done.stderr
     assert says in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
