@@ -225,6 +225,9 @@ class Store:
                 return self.reply(request, 415 if self.version == "415" else 204)
             if self.version == 2 and action == "ok":
                 return self.answer_2(request, points)
+            if action.startswith("most "):  # "most BYTES": of a message
+                action = "ok" if length <= int(action.split()[1]) else "413"
+                stores = action == "ok"
             why = self.keep(points or []) if stores else ""
         request.close_connection = True
         if action in ("lost", "cut"):

@@ -192,6 +192,17 @@ def test_what_a_store_refuses_is_counted(run, store, recorded, work):
     assert all(line["status"] == 400 and line["answer"] == "out of bounds" for line in lines)
 
 
+@pytest.mark.parametrize("most", [0, 3000])
+def test_messages_that_are_too_large(run, store, recorded, work, most):
+    """The size that a server takes is learnt; one that takes none costs few requests."""
+    all_points = reference(run, store, recorded, work)
+    s = store(lambda n: f"most {most}")
+    run("push", recorded, "--to", s.url(), status=0 if most else 1)
+    now = status(run)
+    assert counted(now) == len(all_points) and now["sent"] == len(s.points) == (len(all_points) if most else 0)
+    assert s.requests < (len(all_points) / 10 if most else len(all_points) / 1000 + 40), s.requests
+
+
 def test_partial_success(run, store, recorded, work):
     all_points = reference(run, store, recorded, work, "otlp")
     s = store(lambda n: "partial 7")

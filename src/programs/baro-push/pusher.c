@@ -14,6 +14,8 @@
 #define BLOCK_MOST 2000u         /* points of a message */
 #define SPLITS_MOST 64u          /* messages into which a refused block is split, to find what is refused of it */
 #define SPLITS_LEAST 4u          /* the same, if all of the block before was refused */
+#define SMALL 16u                /* points of a message that is not split because it is too large */
+#define TOO_LARGE_MOST 64u       /* points of such messages, after which no message is split for that */
 #define READ_NS (50 * NS_PER_MS) /* CPU time of a step while the tape is read up to the position */
 
 struct pusher {
@@ -219,7 +221,7 @@ static void count_stored(struct pusher *p, size_t n, const struct sent *sent)
         snprintf(why, sizeof(why), "%s", sent->why);
     }
     refused = refused < n ? refused : n;
-    p->all_refused = 0;
+    p->all_refused = p->with->too_large = 0;
     p->pos.refused += refused;
     p->pos.sent += n - refused;
     if (refused)
@@ -232,6 +234,25 @@ static void count_stored(struct pusher *p, size_t n, const struct sent *sent)
                  (unsigned long long)refused, n, *why ? ": " : "", why);
         note(p, text);
     }
+}
+
+/* A message was too large: this one is sent in halves, and those that follow are smaller. Returns false if that does not
+ * help: the server takes none. Example: one that answers 413 to all gets 2000, 1000, ... 16 points, which are set aside,
+ * the next 16 three times, and then whole messages, which are set aside at once: 600 points cost about 12 requests. */
+static bool is_split_as_too_large(struct pusher *p, size_t n)
+{
+    if (n <= SMALL || p->with->too_large >= TOO_LARGE_MOST) {
+        p->with->too_large += n;
+        return false;
+    }
+    p->with->most = (n + 1) / 2;
+    return true;
+}
+
+/* How many points the next message has at most. */
+static size_t most_of(const struct pusher *p)
+{
+    return p->with->most && p->with->too_large < TOO_LARGE_MOST ? p->with->most : BLOCK_MOST;
 }
 
 /* A message was refused. Which of its points are at fault is found by sending halves, so that the others are stored.
@@ -248,8 +269,9 @@ static size_t count_refused(struct pusher *p, size_t n, const struct sent *sent)
         return n;
     }
     size_t most = p->all_refused >= BLOCK_MOST ? SPLITS_LEAST : SPLITS_MOST;
-    if (n > 1 && (p->splits < most || sent->answer == ANSWER_TOO_LARGE)) {
-        p->splits++;
+    bool is_large = sent->answer == ANSWER_TOO_LARGE;
+    if (is_large ? is_split_as_too_large(p, n) : n > 1 && p->splits < most) {
+        p->splits += !is_large;
         p->again_n = p->again_n ? p->again_n : n;
         p->is_again = !sent->is_there;
         p->pos.sending = (n + 1) / 2;
@@ -332,10 +354,12 @@ static enum pusher_state take_answer(struct pusher *p, size_t n, const struct se
 
 static enum pusher_state send_next(struct pusher *p, struct baro_error *err)
 {
-    size_t left = p->list.n - p->done, n = p->pos.sending ? p->pos.sending : p->again_n ? p->again_n : BLOCK_MOST;
+    size_t left = p->list.n - p->done, n = p->again_n ? p->again_n : BLOCK_MOST;
     struct buf message = {0};
     struct sent sent;
     enum pusher_state state = PUSHER_FAILED;
+    n = n < most_of(p) ? n : most_of(p);
+    n = p->pos.sending ? p->pos.sending : n;
     n = n < left ? n : left;
     p->pos.until_ns = p->read_ns;
     p->pos.seen_realtime_ns = realtime_of(p, p->read_ns);
