@@ -88,6 +88,21 @@ def test_the_points_are_those_of_the_tape(run, store, recorded):
     assert ends == {labels for labels, _ in s.points}, "each series ends"
 
 
+@pytest.mark.parametrize("command, expected", [("exit 7", 7), ("kill -9 $$", 137)])
+def test_how_a_job_ended(run, store, work, command, expected):
+    s = store()
+    tape = work / "ended.baro"
+    run("run", "-q", "-o", tape, "--", "sh", "-c", f"sleep 0.1; {command}")
+    run("push", tape, "--to", s.url(), status=0)
+    of = {name: [v for (labels, _), v in sorted(s.points.items(), key=lambda p: p[0][1])
+                 if ("__name__", f"baro_job_{name}") in labels]
+          for name in ("exit_status", "running", "sample_timestamp_seconds")}
+    assert of["exit_status"] == [expected, "end"]
+    assert of["running"] == [*[1] * (len(of["running"]) - 2), 0, "end"]
+    assert len(of["sample_timestamp_seconds"]) == len(of["running"]) - 1
+    assert abs(of["sample_timestamp_seconds"][0] - time.time()) < 600
+
+
 def test_again_sends_nothing(run, store, recorded):
     s = store()
     for _ in range(3):

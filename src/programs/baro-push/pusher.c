@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -384,6 +385,19 @@ static enum pusher_state send_next(struct pusher *p, struct baro_error *err)
 
 /* ---- a step ---- */
 
+/* How the command ended, as a shell has it; -1: not known. The cursor of the tape stays where it is. */
+static int exit_status(const struct pusher *p)
+{
+    struct baro_tape *tape = NULL;
+    struct baro_tape_end end = {.size = sizeof(end)};
+    bool is_known = baro_tape_open(&tape, p->path, NULL) >= 0 && baro_tape_read_end(tape, &end, NULL) >= 0 &&
+                    end.ended && end.status_known;
+    baro_tape_close(tape);
+    if (!is_known)
+        return -1;
+    return WIFSIGNALED(end.status) ? 128 + WTERMSIG(end.status) : WEXITSTATUS(end.status);
+}
+
 /* The tape has no more for now. Has it ended? Then the ends of its series are the last block. */
 static bool begin_end(struct pusher *p, struct baro_error *err, enum pusher_state *ret)
 {
@@ -395,7 +409,7 @@ static bool begin_end(struct pusher *p, struct baro_error *err, enum pusher_stat
         *ret = PUSHER_OVER;
         return false;
     }
-    if (points_end(&p->points, &p->list) < 0) {
+    if (points_end(&p->points, exit_status(p), &p->list) < 0) {
         error_set(err, -ENOMEM, "out of memory");
         *ret = PUSHER_FAILED;
         return false;
@@ -408,7 +422,7 @@ static bool begin_end(struct pusher *p, struct baro_error *err, enum pusher_stat
 static int catch_up(struct pusher *p)
 {
     if (p->pos.until_ns) {
-        if (p->pos.is_end && points_end(&p->points, &p->list) < 0)
+        if (p->pos.is_end && points_end(&p->points, exit_status(p), &p->list) < 0)
             return -ENOMEM;
         p->done = p->pos.done < p->list.n ? p->pos.done : p->list.n;
         p->is_again = p->pos.sending > 0;
