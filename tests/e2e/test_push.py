@@ -484,6 +484,19 @@ def test_many_tapes(run, store, recorded, work):
     assert run("push", work / "many", "--to", s.url(), status=0).stdout.startswith("0 points of 20 tapes")
 
 
+def test_status_of_some_tapes(run, store, recorded, work):
+    s = store()
+    for name in ("a", "b"):
+        (work / name).mkdir()
+        run.record(work / name / "0.baro", "true")
+        run("push", work / name, "--to", s.url(), status=0)
+    assert [pathlib.Path(n["tape"]).parent.name for n in status(run)] == ["a", "b"], "newest last"
+    shown = run("push", "--status", work / "b", status=0).stdout
+    assert "b/0.baro" in shown and "a/0.baro" not in shown
+    assert "nothing of this" in run("push", "--status", recorded, status=0).stdout
+    assert run("push", "--status", work / "none.baro", status=2).stderr.count("\n") == 1
+
+
 def test_two_pushers_of_one_tape(run, store, recorded):
     s = store(lambda n: "sleep 1" if n == 0 else "ok")
     first = run.popen("push", recorded, "--to", s.url(), stdout=subprocess.DEVNULL)

@@ -364,7 +364,7 @@ int cmd_push(struct cli *cli, const struct settings *s, char **argv)
     struct run r = {.cli = cli, .s = s, .maker_fd = -1, .begun_ns = clock_monotonic_ns()};
     const char *beside = getenv("BARO_PUSH_BESIDE"), *to = s->push.to ? s->push.to : getenv("BARO_PUSH");
     if (s->push.status)
-        return status_print(cli, s);
+        return status_print(cli, s, argv);
     if (!to || !*to)
         return cli_failf(cli, "--to URL is missing: where to push, such as prometheus+http://127.0.0.1:9090 or "
                               "otlp+http://127.0.0.1:4318 (or set BARO_PUSH)");
