@@ -92,7 +92,8 @@ static int parse_url(struct destination *d, const char *to, struct baro_error *e
         return error_set(err, -ENOMEM, "out of memory");
     int code = 0;
     if (curl_url_set(u, CURLUPART_URL, plain, 0) != CURLUE_OK)
-        code = error_set(err, BARO_E_SYNTAX, "the URL to push to can't be parsed: %s", strchr(plain, '@') ? ENCODE : HOW);
+        code =
+            error_set(err, BARO_E_SYNTAX, "the URL to push to can't be parsed: %s", strchr(plain, '@') ? ENCODE : HOW);
     else if (has_password_in_path(u))
         code = error_set(err, BARO_E_SYNTAX, "the URL to push to has @ after the host: %s", ENCODE);
     else if (!takes_path(d, u, is_given))

@@ -28,7 +28,7 @@ enum measure_group {
     GROUP_ENERGY,
     GROUP_PHASE,
     GROUP_STATE, /* does the job run, how did it end: measure_state */
-    GROUP_INFO, /* what the job is called: 1 */
+    GROUP_INFO,  /* what the job is called: 1 */
     MEASURE_GROUPS
 };
 

@@ -256,8 +256,8 @@ static void add_phase(struct adding *a, const struct baro_timeline *t, size_t it
     }
 }
 
-/* All phases are sorted to know what each used so far: not for each sample, but if one has begun or ended, and every 5 s
- * of the tape's time. Example: of a day with 1 phase and a sample per second, 17,280 of 86,400 samples have points of
+/* All phases are sorted to know what each used so far: not for each sample, but if one has begun or ended, and every 5
+ * s of the tape's time. Example: of a day with 1 phase and a sample per second, 17,280 of 86,400 samples have points of
  * it. */
 static bool is_time_for_phases(const struct points *p, const struct baro_timeline *t, uint64_t t_ns)
 {

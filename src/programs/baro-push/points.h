@@ -44,8 +44,8 @@ struct points {
     uint64_t last_ns; /* time of the last one */
     int64_t boot_ns;  /* since 1970; 0: not known */
     size_t n_phases;
-    uint64_t phases_ns; /* time of the last sample that has points of phases */
-    bool has_changed;   /* a phase began or ended since then */
+    uint64_t phases_ns;      /* time of the last sample that has points of phases */
+    bool has_changed;        /* a phase began or ended since then */
     bool has_phases, failed; /* failed: out of memory */
     bool wants_info;         /* baro_job_info is pushed */
     uint64_t left_out;       /* points that have no time of their own, and those of too many phases and entities */

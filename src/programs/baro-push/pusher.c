@@ -237,9 +237,10 @@ static void count_stored(struct pusher *p, size_t n, const struct sent *sent)
     }
 }
 
-/* A message was too large: this one is sent in halves, and those that follow are smaller. Returns false if that does not
- * help: the server takes none. Example: one that answers 413 to all gets 2000, 1000, ... 16 points, which are set aside,
- * the next 16 three times, and then whole messages, which are set aside at once: 600 points cost about 12 requests. */
+/* A message was too large: this one is sent in halves, and those that follow are smaller. Returns false if that does
+ * not help: the server takes none. Example: one that answers 413 to all gets 2000, 1000, ... 16 points, which are set
+ * aside, the next 16 three times, and then whole messages, which are set aside at once: 600 points cost about 12
+ * requests. */
 static bool is_split_as_too_large(struct pusher *p, size_t n)
 {
     if (n <= SMALL || p->with->too_large >= TOO_LARGE_MOST) {

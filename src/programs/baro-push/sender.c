@@ -143,10 +143,10 @@ static void explain(const struct sender *s, struct sent *ret)
                        : is_nothing && !s->to->is_otlp
                            ? "nothing takes points at this path of the server (Prometheus takes them if it is started "
                              "with --web.enable-remote-write-receiver)"
-                       : is_nothing ? "nothing takes points at this path of the server"
-                       : ret->status >= 300 && ret->status < 400  ? "it is elsewhere: give the URL that it names"
-                       : s->is_html                               ? "it answers with a web page: that is no receiver"
-                                                                  : NULL;
+                       : is_nothing                              ? "nothing takes points at this path of the server"
+                       : ret->status >= 300 && ret->status < 400 ? "it is elsewhere: give the URL that it names"
+                       : s->is_html                              ? "it answers with a web page: that is no receiver"
+                                                                 : NULL;
     if (ret->answer == ANSWER_LATER && !s->has_headers)
         snprintf(ret->why, sizeof(ret->why), "HTTP %ld: the answer ends within its headers", ret->status);
     else if (ret->answer == ANSWER_LATER && ret->status >= 200 && ret->status < 300)

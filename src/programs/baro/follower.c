@@ -17,8 +17,8 @@
 #include "programs/common/options.h"
 #include "recorder/wrapper/fds.h"
 
-/* A process that waits for minutes is not to show the arguments of `baro run`, which any user can read: a URL may have a
- * password. The name of the program stays. */
+/* A process that waits for minutes is not to show the arguments of `baro run`, which any user can read: a URL may have
+ * a password. The name of the program stays. */
 static void wipe_arguments(void)
 {
     char text[4096];
