@@ -27,8 +27,7 @@
 #define LIST_NS (5 * NS_PER_SEC) /* with -f: how often new tapes are looked for */
 #define TICK_MS 500
 #define TRIES_NS (60 * NS_PER_SEC)         /* without -f: how long an unreachable server is tried */
-#define BESIDE_TRIES_NS (600 * NS_PER_SEC) /* of `baro run --push`, once the job has ended; a wrong address: TRIES_NS  \
-                                            */
+#define BESIDE_TRIES_NS (600 * NS_PER_SEC) /* of `baro run --push`, after the job; a wrong address: TRIES_NS */
 #define BESIDE_NICE 10
 #define END_NS (5 * NS_PER_SEC) /* for what is left, after a signal */
 #define ENDED_MOST 8u           /* tapes that have ended and are open at once */

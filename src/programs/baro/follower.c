@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/program.h"
+#include "base/span.h"
 #include "programs/baro/programs.h"
 #include "programs/common/options.h"
 #include "recorder/wrapper/fds.h"
@@ -22,15 +23,16 @@
 static void wipe_arguments(void)
 {
     char text[4096];
-    unsigned long begin = 0, end = 0;
+    uint64_t begin = 0, end = 0;
     ssize_t n = fd_read_file(AT_FDCWD, "/proc/self/stat", text, sizeof(text) - 1);
     text[n > 0 ? n : 0] = 0;
     char *at = strrchr(text, ')');
     for (unsigned field = 2; at && field < 48; field++) /* 48 and 49: where the arguments begin and end; see proc(5) */
         at = strchr(at + 1, ' ');
-    if (!at || sscanf(at, "%lu %lu", &begin, &end) != 2 || !begin || begin >= end)
+    struct span rest = span_str(at ? at + 1 : "");
+    if (!scan_u64(&rest, &begin) || !scan_char(&rest, ' ') || !scan_u64(&rest, &end) || !begin || begin >= end)
         return;
-    char *first = (char *)begin; // NOLINT(performance-no-int-to-ptr)
+    char *first = (char *)(uintptr_t)begin; // NOLINT(performance-no-int-to-ptr)
     size_t len = strnlen(first, end - begin);
     explicit_bzero(first + len, end - begin - len);
 }
