@@ -225,6 +225,9 @@ class Store:
                 return self.reply(request, 415 if self.version == "415" else 204)
             if self.version == 2 and action == "ok":
                 return self.answer_2(request, points)
+            if action.startswith("most "):  # "most BYTES": of a message
+                action = "ok" if length <= int(action.split()[1]) else "413"
+                stores = action == "ok"
             why = self.keep(points or []) if stores else ""
         request.close_connection = True
         if action in ("lost", "cut"):
@@ -234,6 +237,13 @@ class Store:
         elif action.startswith("sleep"):
             time.sleep(float(action.split()[1]))
             self.reply(request, 204)
+        elif action == "cut headers":
+            request.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Le")
+        elif action.startswith("body "):  # "body STATUS TEXT"
+            self.reply(request, int(action.split()[1]), action.split(" ", 2)[2].encode())
+        elif action.startswith("written "):  # "written STATUS NUMBER"
+            self.reply(request, int(action.split()[1]), b"no", {
+                "X-Prometheus-Remote-Write-Samples-Written": action.split()[2]})
         elif action == "html":
             self.reply(request, 200, b"<html>sign in</html>", {"Content-Type": "text/html; charset=utf-8"})
         elif action == "endless":

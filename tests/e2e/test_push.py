@@ -88,6 +88,21 @@ def test_the_points_are_those_of_the_tape(run, store, recorded):
     assert ends == {labels for labels, _ in s.points}, "each series ends"
 
 
+@pytest.mark.parametrize("command, expected", [("exit 7", 7), ("kill -9 $$", 137)])
+def test_how_a_job_ended(run, store, work, command, expected):
+    s = store()
+    tape = work / "ended.baro"
+    run("run", "-q", "-o", tape, "--", "sh", "-c", f"sleep 0.1; {command}")
+    run("push", tape, "--to", s.url(), status=0)
+    of = {name: [v for (labels, _), v in sorted(s.points.items(), key=lambda p: p[0][1])
+                 if ("__name__", f"baro_job_{name}") in labels]
+          for name in ("exit_status", "running", "sample_timestamp_seconds")}
+    assert of["exit_status"] == [expected, "end"]
+    assert of["running"] == [*[1] * (len(of["running"]) - 2), 0, "end"]
+    assert len(of["sample_timestamp_seconds"]) == len(of["running"]) - 1
+    assert abs(of["sample_timestamp_seconds"][0] - time.time()) < 600
+
+
 def test_again_sends_nothing(run, store, recorded):
     s = store()
     for _ in range(3):
@@ -137,6 +152,21 @@ def test_positions_that_cannot_be_used(run, store, recorded, work):
     assert run("push", "--status").returncode == 0
 
 
+def test_a_position_that_is_another_files(run, store, recorded, work):
+    """Its id is no way out of the folder, and a FIFO is no position."""
+    s = store()
+    run("push", recorded, "--to", s.url(), status=0)
+    folder = pathlib.Path(os.environ["HOME"]) / ".local/state/barograph/push"
+    position, = folder.glob("*.json")
+    text = json.loads(position.read_text())
+    position.write_text(json.dumps(text | {"id": "../../evil"}))
+    os.mkfifo(folder / "fifo.json")
+    done = run("push", recorded, "--to", s.url(), status=2, timeout=20)
+    assert "is damaged; remove it" in done.stderr
+    assert not list(folder.parent.parent.glob("evil*"))
+    assert json.loads(run("push", "--status", "--json", status=0, timeout=20).stdout) == []
+
+
 # ---- servers that lie -----------------------------------------------------------------------------------------------
 
 LIES = ["cut", "lost", "500", "503", "429 1", "garbage", "stored 503", "404"]
@@ -177,6 +207,17 @@ def test_what_a_store_refuses_is_counted(run, store, recorded, work):
     assert all(line["status"] == 400 and line["answer"] == "out of bounds" for line in lines)
 
 
+@pytest.mark.parametrize("most", [0, 3000])
+def test_messages_that_are_too_large(run, store, recorded, work, most):
+    """The size that a server takes is learnt; one that takes none costs few requests."""
+    all_points = reference(run, store, recorded, work)
+    s = store(lambda n: f"most {most}")
+    run("push", recorded, "--to", s.url(), status=0 if most else 1)
+    now = status(run)
+    assert counted(now) == len(all_points) and now["sent"] == len(s.points) == (len(all_points) if most else 0)
+    assert s.requests < (len(all_points) / 10 if most else len(all_points) / 1000 + 40), s.requests
+
+
 def test_partial_success(run, store, recorded, work):
     all_points = reference(run, store, recorded, work, "otlp")
     s = store(lambda n: "partial 7")
@@ -184,6 +225,19 @@ def test_partial_success(run, store, recorded, work):
     now = status(run)
     assert now["refused"] == 7 * s.requests and counted(now) == len(all_points) and now["sent"] == len(s.points)
     assert done.stderr.count("some are bad?[2J") == 1, "said once, without what controls a terminal"
+
+
+@pytest.mark.parametrize("protocol, lies", [
+    ("otlp", ["cut headers"]), ("prometheus", ["cut headers"]), ("otlp", ["body 200 not an answer"]),
+    ("otlp", ["written 400 0"]), ("otlp", ["written 500 0"]), ("otlp", ["503", "body 500 out of order sample"]),
+    ("prometheus", ["written 400 99999999"]), ("prometheus", ["written 400 5abc"])])
+def test_what_did_not_arrive_is_not_counted_as_sent(run, store, recorded, work, protocol, lies):
+    plan = iter(lies)
+    s = store(lambda n: next(plan, "ok"))
+    run("push", recorded, "--to", s.url(protocol))
+    now = status(run)
+    assert now["sent"] == len(s.points), now
+    assert counted(now) == len(reference(run, store, recorded, work, protocol))
 
 
 @pytest.mark.long
@@ -270,6 +324,8 @@ def test_wrong_servers_are_one_line(run, store, recorded, lie, says):
     done = run("push", recorded, "--to", s.url(), status=2)
     assert says in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert s.requests == 1
+    now = status(run)
+    assert now["state"] == "fails" and says in now["failure"]
     s.say = lambda n: "ok"
     run("push", recorded, "--to", s.url(), status=0)
     assert status(run)["sent"] == len(s.points)
@@ -278,10 +334,22 @@ def test_wrong_servers_are_one_line(run, store, recorded, lie, says):
 @pytest.mark.parametrize("to, says", [
     ("ftp://x/", "its protocol is not known"), ("http://127.0.0.1:1/", "does not say what is there"),
     ("prometheus+http://", "can't be parsed"), ("prometheus+http://127.0.0.1:1", "connect"),
+    ("prometheus+http://u:1/s3cr3t@127.0.0.1:1", "%2F"), ("prometheus+http://u:pa/s3cr3t@127.0.0.1:1", "%2F"),
     ("otlp", "set OTEL_EXPORTER_OTLP_ENDPOINT")])
 def test_wrong_urls_are_one_line(run, recorded, to, says):
     done = run("push", recorded, "--to", to, status=2)
+    assert "s3cr3t" not in done.stderr
     assert says in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_a_server_that_asks_for_patience_is_named(run, store, recorded):
+    """Also if its first answer does not say which version of the protocol it knows."""
+    pusher = run.popen("push", recorded, "--to", store(lambda n: "503 300").url(), stderr=subprocess.PIPE, text=True)
+    assert "no; what is not sent stays on the tape" in pusher.stderr.readline()
+    now = status(run)
+    assert now["state"] == "fails" and now["failure"] == "no"
+    pusher.terminate()
+    pusher.communicate()
 
 
 def test_secrets_are_nowhere(run, store, recorded, work):
@@ -300,6 +368,34 @@ def test_secrets_are_nowhere(run, store, recorded, work):
     said += "".join(p.read_text() for p in folder.iterdir())
     assert secret not in said and "ada" not in said
     run("push", recorded, "--to", s.url(), env={"BARO_PUSH_TOKEN": "a b"}, status=2)
+
+
+def waiter_of(follower):
+    """The folder in /proc of the process that waits for a follower."""
+    status = dict(line.split(":", 1) for line in (follower / "status").read_text().splitlines())
+    return follower.with_name(status["PPid"].strip())
+
+
+def test_a_follower_holds_nothing_of_the_job(run, store, tape):
+    """Neither a pipe that a reader of the job's stderr waits for, nor a password in arguments."""
+    s = store(lambda n: "sleep 5")
+    url = s.url().replace("127.0.0.1", "ada:hunter2hunter2@127.0.0.1")
+    done = run("run", "-q", "-o", tape, "--push", url, "--", "true", status=0, timeout=60)
+    follower = poll(lambda: pusher_of(tape))
+    waiter = waiter_of(follower)
+    assert (waiter / "comm").read_text() == "baro-follower\n"
+    assert b"hunter2" not in (waiter / "cmdline").read_bytes() + (follower / "cmdline").read_bytes()
+    assert {os.readlink(fd) for fd in (waiter / "fd").iterdir()} == {"/dev/null"}
+    assert done.stderr == ""
+    os.kill(int(follower.name), signal.SIGTERM)
+
+
+@pytest.mark.parametrize("size", [0, 30])
+def test_a_tape_without_a_header_ends_it(run, store, recorded, work, size):
+    cut = work / "cut.baro"
+    cut.write_bytes(pathlib.Path(recorded).read_bytes()[:size])
+    done = run("push", cut, "--to", store().url(), status=2)
+    assert "nothing was recorded" in done.stderr and done.stderr.count("\n") == 1
 
 
 # ---- pushers that are killed ----------------------------------------------------------------------------------------
@@ -386,6 +482,19 @@ def test_many_tapes(run, store, recorded, work):
     follower.terminate()
     assert follower.wait() == 0 and other.points == s.points
     assert run("push", work / "many", "--to", s.url(), status=0).stdout.startswith("0 points of 20 tapes")
+
+
+def test_status_of_some_tapes(run, store, recorded, work):
+    s = store()
+    for name in ("a", "b"):
+        (work / name).mkdir()
+        run.record(work / name / "0.baro", "true")
+        run("push", work / name, "--to", s.url(), status=0)
+    assert [pathlib.Path(n["tape"]).parent.name for n in status(run)] == ["a", "b"], "newest last"
+    shown = run("push", "--status", work / "b", status=0).stdout
+    assert "b/0.baro" in shown and "a/0.baro" not in shown
+    assert "nothing of this" in run("push", "--status", recorded, status=0).stdout
+    assert run("push", "--status", work / "none.baro", status=2).stderr.count("\n") == 1
 
 
 def test_two_pushers_of_one_tape(run, store, recorded):

@@ -27,7 +27,7 @@
 #define LIST_NS (5 * NS_PER_SEC) /* with -f: how often new tapes are looked for */
 #define TICK_MS 500
 #define TRIES_NS (60 * NS_PER_SEC)         /* without -f: how long an unreachable server is tried */
-#define BESIDE_TRIES_NS (600 * NS_PER_SEC) /* of `baro run --push`, once the job has ended */
+#define BESIDE_TRIES_NS (600 * NS_PER_SEC) /* of `baro run --push`, after the job; a wrong address: TRIES_NS */
 #define BESIDE_NICE 10
 #define END_NS (5 * NS_PER_SEC) /* for what is left, after a signal */
 #define ENDED_MOST 8u           /* tapes that have ended and are open at once */
@@ -53,8 +53,8 @@ struct run {
     bool is_lasting; /* new tapes are looked for until a signal comes, or the maker has ended */
     bool is_cut;     /* some were not opened, because many are open */
     size_t n_empty;  /* tapes that have no header yet */
-    uint64_t listed_ns;
-    char said[300]; /* the failure that was reported last */
+    uint64_t begun_ns, listed_ns, ended_ns; /* ended_ns: when the job was seen to have ended; 0: it has not */
+    char said[300];                         /* the failure that was reported last */
     uint64_t sent, refused, tapes;
 };
 
@@ -113,6 +113,14 @@ static void count(struct run *r, const struct position *pos, int sign)
     r->refused += (uint64_t)sign * (pos->refused + pos->set_aside);
 }
 
+/* Is a tape without a header one that a recorder is about to write? Without -f there is nothing to wait for, and beside
+ * a job neither, once its recorder has ended without a word on the tape. */
+static bool waits_for_headers(const struct run *r)
+{
+    bool is_late = !r->is_lasting && clock_monotonic_ns() - r->begun_ns > TRIES_NS;
+    return r->s->follow && !(r->is_beside && (is_late || (r->maker_fd >= 0 && !r->is_lasting)));
+}
+
 /* Begins to push a tape that is not known, or has changed since it was sent. */
 static void offer(struct run *r, const char *path, bool is_named)
 {
@@ -133,11 +141,12 @@ static void offer(struct run *r, const char *path, bool is_named)
     int code = t.path ? pusher_new(&t.pusher, &r->with, path, &err) : -ENOMEM;
     if (code < 0) {
         free(t.path);
-        r->n_empty += code == BARO_E_EMPTY;
-        if ((is_named && code != BARO_E_EMPTY) || (code != -EBUSY && code != BARO_E_EMPTY && code != -ENOENT))
+        bool is_empty = code == BARO_E_EMPTY, waits = is_empty && waits_for_headers(r);
+        r->n_empty += waits;
+        if ((is_named && !waits) || (code != -EBUSY && !is_empty && code != -ENOENT))
             cli_note(r->cli, "%s", err.text);
-        r->has_failed = r->has_failed || (is_named && code != BARO_E_EMPTY);
-        if (code != BARO_E_EMPTY && code != -EBUSY)
+        r->has_failed = r->has_failed || (is_named && !waits);
+        if (!waits && code != -EBUSY)
             map_set(&r->known, key, changed_at(path));
         return;
     }
@@ -226,17 +235,20 @@ static enum round push_round(struct run *r, bool at_once)
     return round;
 }
 
-/* Is a server that can't be reached to be given up? */
-static bool gives_up(const struct run *r)
+/* Is a server that can't be reached to be given up? Beside a job, the time counts from the job's end. */
+static bool gives_up(struct run *r, bool is_wrong)
 {
     uint64_t since_ns = sender_failing_since(r->with.sender);
-    uint64_t most_ns = r->is_beside ? BESIDE_TRIES_NS : TRIES_NS;
+    uint64_t most_ns = r->is_beside && !is_wrong ? BESIDE_TRIES_NS : TRIES_NS;
     if (!since_ns || (r->s->follow && !r->is_beside) || r->is_lasting)
         return false;
     for (size_t i = 0; r->is_beside && i < r->n; i++) {
         if (!pusher_is_ended(r->at[i].pusher))
             return false;
     }
+    r->ended_ns = r->ended_ns ? r->ended_ns : clock_monotonic_ns();
+    if (r->is_beside && since_ns < r->ended_ns)
+        since_ns = r->ended_ns;
     return clock_monotonic_ns() - since_ns > most_ns;
 }
 
@@ -275,9 +287,11 @@ static bool has_more(struct run *r, char **operands, int *code, struct baro_erro
 static int push_all(struct run *r, char **operands, struct baro_error *err)
 {
     int code = look_for_tapes(r, operands, err);
+    bool is_wrong = false;
     while (code >= 0 && !stop && has_more(r, operands, &code, err)) {
         enum round round = push_round(r, !r->s->follow);
-        if ((round == ROUND_WRONG && !r->s->follow) || gives_up(r))
+        is_wrong = round == ROUND_WRONG || (is_wrong && round == ROUND_PAUSED);
+        if ((round == ROUND_WRONG && !r->s->follow) || gives_up(r, is_wrong))
             return -EIO;
         if (round != ROUND_BUSY)
             wait_a_while(sender_paused_until(r->with.sender));
@@ -347,10 +361,10 @@ static int push(struct run *r, char **operands)
 int cmd_push(struct cli *cli, const struct settings *s, char **argv)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct run r = {.cli = cli, .s = s, .maker_fd = -1};
+    struct run r = {.cli = cli, .s = s, .maker_fd = -1, .begun_ns = clock_monotonic_ns()};
     const char *beside = getenv("BARO_PUSH_BESIDE"), *to = s->push.to ? s->push.to : getenv("BARO_PUSH");
     if (s->push.status)
-        return status_print(cli, s);
+        return status_print(cli, s, argv);
     if (!to || !*to)
         return cli_failf(cli, "--to URL is missing: where to push, such as prometheus+http://127.0.0.1:9090 or "
                               "otlp+http://127.0.0.1:4318 (or set BARO_PUSH)");

@@ -15,6 +15,7 @@
 #include "base/span.h"
 
 #define TOKEN_MOST 16384
+#define ENCODE "in a password, write %2F for a slash, %40 for @, %3A for a colon"
 #define HOW "write prometheus+http://HOST:PORT/api/v1/write or otlp+http://HOST:4318"
 
 /* ---- the URL ---- */
@@ -49,6 +50,19 @@ static bool takes_path(struct destination *d, CURLU *u, bool is_given)
     return is_right;
 }
 
+/* Of http://user:pa/ss@host, the path would be "/ss@host": a secret that is shown, at a host that is another one. */
+static bool has_password_in_path(CURLU *u)
+{
+    static const CURLUPart parts[] = {CURLUPART_PATH, CURLUPART_QUERY, CURLUPART_FRAGMENT};
+    bool has_at = false;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        char *part = part_of(u, parts[i]);
+        has_at = has_at || (part && strchr(part, '@'));
+        free(part);
+    }
+    return has_at;
+}
+
 /* Fills url, shown and hash from the parts of a URL. */
 static bool write_url(struct destination *d, CURLU *u)
 {
@@ -78,7 +92,10 @@ static int parse_url(struct destination *d, const char *to, struct baro_error *e
         return error_set(err, -ENOMEM, "out of memory");
     int code = 0;
     if (curl_url_set(u, CURLUPART_URL, plain, 0) != CURLUE_OK)
-        code = error_set(err, BARO_E_SYNTAX, "the URL to push to can't be parsed: %s", HOW);
+        code =
+            error_set(err, BARO_E_SYNTAX, "the URL to push to can't be parsed: %s", strchr(plain, '@') ? ENCODE : HOW);
+    else if (has_password_in_path(u))
+        code = error_set(err, BARO_E_SYNTAX, "the URL to push to has @ after the host: %s", ENCODE);
     else if (!takes_path(d, u, is_given))
         code = error_set(err, BARO_E_SYNTAX, "the URL to push to does not say what is there: %s", HOW);
     char *port = code == 0 ? part_of(u, CURLUPART_PORT) : NULL;

@@ -21,6 +21,7 @@ const struct measure_of measure_groups[MEASURE_GROUPS] = {
     [GROUP_SENSOR] = {BARO_KIND_SENSOR, "sensor", "sensor", "hw.id", 256},
     [GROUP_ENERGY] = {BARO_KIND_ENERGY, "energy", "energy", "hw.id", 64},
     [GROUP_PHASE] = {-1, "phase", "phase", "barograph.phase", 64},
+    [GROUP_STATE] = {-1, "job", NULL, NULL, 1},
     [GROUP_INFO] = {-1, "job", NULL, NULL, 1},
 };
 
@@ -118,6 +119,8 @@ int measure_count(enum measure_group group)
 {
     if (group == GROUP_PHASE)
         return PHASE_FACTS;
+    if (group == GROUP_STATE)
+        return MEASURE_STATES;
     int n = measure_groups[group].kind < 0 ? 1 : baro_metric_count(measure_groups[group].kind);
     return n < METRICS_MOST ? n : METRICS_MOST;
 }
@@ -173,6 +176,19 @@ static void make_count(struct measure *m, enum measure_group group, const char *
     name_otlp(m, group, name);
 }
 
+static void make_states(struct measure m[MEASURE_STATES])
+{
+    make_count(&m[STATE_RUNNING], GROUP_STATE, "running", "1: the job runs; 0: it has ended");
+    make_count(&m[STATE_EXIT_STATUS], GROUP_STATE, "exit_status",
+               "exit status of a job that has ended; 128 and the signal's number where a signal ended it");
+    struct measure *time = &m[STATE_SAMPLE_TIME];
+    time->unit = BARO_UNIT_NS;
+    make_count(time, GROUP_STATE, "sample_timestamp", "when the last sample was taken");
+    snprintf(time->family.name, sizeof(time->family.name), "baro_job_sample_timestamp_seconds");
+    time->family.unit = "seconds";
+    time->family.divisor = 1e9;
+}
+
 const struct measure *measure_get(enum measure_group group, int id)
 {
     static bool is_made;
@@ -186,6 +202,7 @@ const struct measure *measure_get(enum measure_group group, int id)
             make_fact(&table[GROUP_PHASE][i], i);
         make_count(&table[GROUP_MISSING][0], GROUP_MISSING, "processes_missing_in_sum",
                    "processes whose value a sum of the job lacks, so that the sum is a lower bound");
+        make_states(table[GROUP_STATE]);
         make_count(&table[GROUP_INFO][0], GROUP_INFO, "info", "a job: its command, and what it is called");
     }
     return &table[group][id];

@@ -27,9 +27,12 @@ enum measure_group {
     GROUP_SENSOR,
     GROUP_ENERGY,
     GROUP_PHASE,
-    GROUP_INFO, /* what the job is called: 1 */
+    GROUP_STATE, /* does the job run, how did it end: measure_state */
+    GROUP_INFO,  /* what the job is called: 1 */
     MEASURE_GROUPS
 };
+
+enum measure_state { STATE_RUNNING, STATE_EXIT_STATUS, STATE_SAMPLE_TIME, MEASURE_STATES };
 
 struct measure_of {
     int kind;              /* whose metrics it has; -1: none */

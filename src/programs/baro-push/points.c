@@ -13,7 +13,9 @@
 #include "output/rows/row.h"
 
 #define NAME_MOST 256   /* bytes of an escaped name */
-#define ITEMS_MOST 4096 /* of a timeline: beyond, phases are left out, because all are sorted for each sample */
+#define ITEMS_MOST 1024 /* of a timeline: beyond, phases are left out, because all are sorted each time */
+#define ITEMS_FEW 128   /* beyond, phases that begin and end are looked at as seldom as those that go on */
+#define PHASES_EVERY_NS (5 * NS_PER_SEC)
 #define MOVED_MOST_MS 10
 #define SERIES_MOST 100000u /* of a tape: entities come and go */
 #define INFO_EVERY_NS (60 * NS_PER_SEC)
@@ -234,10 +236,14 @@ static void add_phase(struct adding *a, const struct baro_timeline *t, size_t it
     size_t before = a->p->n;
     ptrdiff_t at = find_series(a->p, GROUP_PHASE, 0, entity, a->p->n_phases < measure_groups[GROUP_PHASE].most);
     a->p->n_phases += a->p->n > before;
-    if (at < 0 || a->p->at[at].round == a->p->round) {
+    bool is_second = at >= 0 && a->p->at[at].round == a->p->round;
+    if (is_second && phase->is_open)
+        a->p->at[at].is_closed = false; /* it goes on in the next sample that has phases */
+    if (at < 0 || is_second) {
         a->p->left_out += a->list ? (uint64_t)measure_count(GROUP_PHASE) : 0;
         return;
     }
+    a->p->at[at].is_closed = !phase->is_open;
     a->start_ns = realtime_of(a->p, phase->begin_ns);
     for (int id = 0; id < measure_count(GROUP_PHASE); id++) {
         const struct measure *m = measure_get(GROUP_PHASE, id);
@@ -250,27 +256,46 @@ static void add_phase(struct adding *a, const struct baro_timeline *t, size_t it
     }
 }
 
-/* Adds what the open phases have used so far, and those used that ended since the sample before. Of two that have the
- * same name at once, the first has the series. */
-static void add_phases(struct adding *a, uint64_t before_ns)
+/* All phases are sorted to know what each used so far: not for each sample, but if one has begun or ended, and every 5
+ * s of the tape's time. Example: of a day with 1 phase and a sample per second, 17,280 of 86,400 samples have points of
+ * it. */
+static bool is_time_for_phases(const struct points *p, const struct baro_timeline *t, uint64_t t_ns)
+{
+    return t_ns - p->phases_ns >= PHASES_EVERY_NS || (p->has_changed && baro_timeline_count(t) <= ITEMS_FEW);
+}
+
+/* Adds what the open phases have used so far, and those used that ended since this was done last. Of two that have the
+ * same name at once, the first has the series. Returns false if this sample has no points of phases. */
+static bool add_phases(struct adding *a, uint64_t t_ns)
 {
     struct points *p = a->p;
     const struct baro_timeline *t = baro_fold_timeline(p->fold);
-    if (!p->has_phases || !t)
-        return;
+    uint64_t before_ns = p->phases_ns;
+    if (!p->has_phases || !t || !is_time_for_phases(p, t, t_ns))
+        return false;
+    p->phases_ns = t_ns;
+    p->has_changed = false;
     if (baro_timeline_count(t) > ITEMS_MOST) {
         p->left_out += a->list != NULL;
-        return;
+        return true;
     }
     if (baro_fold_finish(p->fold, BARO_FOLD_TIMELINE, NULL) < 0) {
         p->failed = true;
-        return;
+        return true;
     }
     for (size_t i = 0; i < baro_timeline_count(t); i++) {
         const struct baro_timeline_item *item = baro_timeline_get(t, i);
         if (item->kind == BARO_TIMELINE_PHASE && (item->is_open || item->end_ns > before_ns))
             add_phase(a, t, i);
     }
+    return true;
+}
+
+/* Does a series that this sample has no value of go on? */
+static bool goes_on(const struct series *s, bool has_phases)
+{
+    return s->group == GROUP_INFO || s->group == GROUP_STATE ||
+           (s->group == GROUP_PHASE && !has_phases && !s->is_closed);
 }
 
 /* ---- records ---- */
@@ -286,11 +311,14 @@ static void add_sample(struct points *p, const struct baro_sample *s, struct poi
     }
     struct adding sums = now, phases = now, info = now;
     add_sums(&sums, s);
-    add_phases(&phases, before_ns);
+    bool has_phases = add_phases(&phases, t_ns);
+    now.start_ns = 0;
+    add_value(&now, GROUP_STATE, STATE_RUNNING, NULL, 1);
+    add_value(&now, GROUP_STATE, STATE_SAMPLE_TIME, NULL, (uint64_t)now.t_ns);
     if (p->wants_info && (p->round == 1 || t_ns / INFO_EVERY_NS != before_ns / INFO_EVERY_NS))
         add_value(&info, GROUP_INFO, 0, NULL, 1);
     for (size_t i = 0; i < p->n; i++) {
-        if (p->at[i].is_live && p->at[i].round != p->round && p->at[i].group != GROUP_INFO)
+        if (p->at[i].is_live && p->at[i].round != p->round && !goes_on(&p->at[i], has_phases))
             end_series(p, i, now.t_ns, list);
     }
     p->last_ns = t_ns;
@@ -301,16 +329,23 @@ int points_add(struct points *p, const struct baro_record *record, struct point_
     baro_fold_add(p->fold, record);
     if (record->kind == BARO_RECORD_EVENT) {
         enum baro_event_kind kind = baro_event_kind_of(record->u.event);
-        p->has_phases = p->has_phases || kind == BARO_EVENT_PHASE_BEGIN || kind == BARO_EVENT_PHASE_END;
+        bool is_phase = kind == BARO_EVENT_PHASE_BEGIN || kind == BARO_EVENT_PHASE_END;
+        p->has_phases = p->has_phases || is_phase;
+        p->has_changed = p->has_changed || is_phase;
     }
     if (record->kind == BARO_RECORD_SAMPLE)
         add_sample(p, record->u.sample, list);
     return p->failed ? -ENOMEM : 0;
 }
 
-int points_end(struct points *p, struct point_list *list)
+int points_end(struct points *p, int status, struct point_list *list)
 {
     int64_t t_ns = realtime_of(p, p->last_ns);
+    const struct adding now = {.p = p, .list = list, .read_ns = p->last_ns + 1, .t_ns = t_ns};
+    p->round++;
+    add_value(&now, GROUP_STATE, STATE_RUNNING, NULL, 0);
+    if (status >= 0)
+        add_value(&now, GROUP_STATE, STATE_EXIT_STATUS, NULL, (uint64_t)status);
     for (size_t i = 0; i < p->n; i++) {
         if (p->at[i].is_live)
             end_series(p, i, t_ns, list);

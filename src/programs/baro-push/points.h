@@ -17,6 +17,7 @@ struct series {
     uint64_t read_ns; /* when its last value was read, from the start of the tape */
     int64_t last_ms;  /* the time of its last point */
     bool is_live;     /* that point is a value */
+    bool is_closed;   /* of a phase: it had ended when that value was read */
     uint64_t round;   /* the last sample that has it */
 };
 
@@ -43,6 +44,8 @@ struct points {
     uint64_t last_ns; /* time of the last one */
     int64_t boot_ns;  /* since 1970; 0: not known */
     size_t n_phases;
+    uint64_t phases_ns;      /* time of the last sample that has points of phases */
+    bool has_changed;        /* a phase began or ended since then */
     bool has_phases, failed; /* failed: out of memory */
     bool wants_info;         /* baro_job_info is pushed */
     uint64_t left_out;       /* points that have no time of their own, and those of too many phases and entities */
@@ -52,7 +55,7 @@ int points_init(struct points *p, struct baro_tape *tape, bool wants_info, struc
 void points_done(struct points *p);
 /* Adds a record of the tape; the points of a sample are added to the list, if it is not NULL. Returns 0 or -ENOMEM. */
 int points_add(struct points *p, const struct baro_record *record, struct point_list *list);
-/* Ends all series: the job is over. */
-int points_end(struct points *p, struct point_list *list);
+/* Ends all series: the job is over. status: of its command, as a shell has it; -1: not known. */
+int points_end(struct points *p, int status, struct point_list *list);
 
 #endif

@@ -142,16 +142,40 @@ static void name_file(const struct position *pos, const char *ending, char ret[1
     snprintf(ret, 128, "%.32s-%.16s.%s", pos->id, pos->hash, ending);
 }
 
+/* Reads a regular file: one of another kind, as a FIFO, is none of ours, and might never be readable. */
+static ssize_t read_regular(int dir_fd, const char *file, char *at, size_t cap)
+{
+    struct stat st;
+    int fd = openat(dir_fd, file, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return -errno;
+    ssize_t done = fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL, n = done < 0 ? 0 : 1;
+    while (n > 0 && (size_t)done < cap) {
+        n = pread(fd, at + done, cap - (size_t)done, done);
+        done = n < 0 ? -errno : done + n;
+    }
+    close(fd);
+    return done;
+}
+
+/* What a file says it is of has to be what its name says: the id becomes a part of names. */
+static bool is_named_right(const struct position *pos, const char *file)
+{
+    char name[128];
+    name_file(pos, "json", name);
+    return strcmp(name, file) == 0 && !strchr(pos->id, '/') && !strchr(pos->hash, '/');
+}
+
 static int read_file(const struct positions *p, const char *file, struct position *pos, struct baro_error *err)
 {
     static char text[FILE_MOST];
     struct position read = *pos;
-    ssize_t n = fd_read_file(p->dir_fd, file, text, sizeof(text));
+    ssize_t n = read_regular(p->dir_fd, file, text, sizeof(text));
     if (n == -ENOENT)
         return 0;
     if (n < 0)
         return error_set(err, (int)n, "can't read %s/%s: %s", p->folder, file, strerror((int)-n));
-    if (!read_members(span_of(text, (size_t)n), &read))
+    if (!read_members(span_of(text, (size_t)n), &read) || !is_named_right(&read, file))
         return error_set(err, BARO_E_SYNTAX, "%s/%s is damaged; remove it, and the tape is sent from its beginning",
                          p->folder, file);
     *pos = read;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -14,6 +15,8 @@
 #define BLOCK_MOST 2000u         /* points of a message */
 #define SPLITS_MOST 64u          /* messages into which a refused block is split, to find what is refused of it */
 #define SPLITS_LEAST 4u          /* the same, if all of the block before was refused */
+#define SMALL 16u                /* points of a message that is not split because it is too large */
+#define TOO_LARGE_MOST 64u       /* points of such messages, after which no message is split for that */
 #define READ_NS (50 * NS_PER_MS) /* CPU time of a step while the tape is read up to the position */
 
 struct pusher {
@@ -219,7 +222,7 @@ static void count_stored(struct pusher *p, size_t n, const struct sent *sent)
         snprintf(why, sizeof(why), "%s", sent->why);
     }
     refused = refused < n ? refused : n;
-    p->all_refused = 0;
+    p->all_refused = p->with->too_large = 0;
     p->pos.refused += refused;
     p->pos.sent += n - refused;
     if (refused)
@@ -234,11 +237,32 @@ static void count_stored(struct pusher *p, size_t n, const struct sent *sent)
     }
 }
 
+/* A message was too large: this one is sent in halves, and those that follow are smaller. Returns false if that does
+ * not help: the server takes none. Example: one that answers 413 to all gets 2000, 1000, ... 16 points, which are set
+ * aside, the next 16 three times, and then whole messages, which are set aside at once: 600 points cost about 12
+ * requests. */
+static bool is_split_as_too_large(struct pusher *p, size_t n)
+{
+    if (n <= SMALL || p->with->too_large >= TOO_LARGE_MOST) {
+        p->with->too_large += n;
+        return false;
+    }
+    p->with->most = (n + 1) / 2;
+    return true;
+}
+
+/* How many points the next message has at most. */
+static size_t most_of(const struct pusher *p)
+{
+    return p->with->most && p->with->too_large < TOO_LARGE_MOST ? p->with->most : BLOCK_MOST;
+}
+
 /* A message was refused. Which of its points are at fault is found by sending halves, so that the others are stored.
  * Returns how many points are answered by this. */
 static size_t count_refused(struct pusher *p, size_t n, const struct sent *sent)
 {
-    if (sent->knows_written) {
+    /* One that says it has written all of them, or more, and refuses the message, says nothing that can be counted. */
+    if (sent->knows_written && sent->written < n) {
         count_stored(p, n, sent);
         return n;
     }
@@ -247,8 +271,9 @@ static size_t count_refused(struct pusher *p, size_t n, const struct sent *sent)
         return n;
     }
     size_t most = p->all_refused >= BLOCK_MOST ? SPLITS_LEAST : SPLITS_MOST;
-    if (n > 1 && (p->splits < most || sent->answer == ANSWER_TOO_LARGE)) {
-        p->splits++;
+    bool is_large = sent->answer == ANSWER_TOO_LARGE;
+    if (is_large ? is_split_as_too_large(p, n) : n > 1 && p->splits < most) {
+        p->splits += !is_large;
         p->again_n = p->again_n ? p->again_n : n;
         p->is_again = !sent->is_there;
         p->pos.sending = (n + 1) / 2;
@@ -258,11 +283,6 @@ static size_t count_refused(struct pusher *p, size_t n, const struct sent *sent)
     p->all_refused += n;
     position_set_aside(&p->with->positions, &p->pos, n, sent->status, sent->why);
     return n;
-}
-
-static void note_failure(struct pusher *p, const char *why)
-{
-    snprintf(p->pos.failure, sizeof(p->pos.failure), "%s", why);
 }
 
 /* ---- sending ---- */
@@ -302,16 +322,26 @@ static enum pusher_state finish_block(struct pusher *p, struct baro_error *err)
     return position_write(&p->with->positions, &p->pos, err) < 0 ? PUSHER_FAILED : PUSHER_GOES_ON;
 }
 
+/* The message has to be sent again. The position says why at once: the pusher may wait for long now, or end. */
+static enum pusher_state note_failure(struct pusher *p, const struct sent *sent, struct baro_error *err)
+{
+    bool is_new = strcmp(p->pos.failure, sent->why) != 0;
+    snprintf(p->pos.failure, sizeof(p->pos.failure), "%s", sent->why);
+    if (is_new && position_write(&p->with->positions, &p->pos, err) < 0)
+        return PUSHER_FAILED;
+    error_set(err, -EIO, "%s", sent->why);
+    return sent->answer == ANSWER_WRONG ? PUSHER_WRONG : PUSHER_PAUSED;
+}
+
 static enum pusher_state take_answer(struct pusher *p, size_t n, const struct sent *sent, struct baro_error *err)
 {
     size_t answered = 0;
-    note_failure(p, sent->answer == ANSWER_STORED ? "" : sent->why);
     if (sent->answer == ANSWER_LATER || sent->answer == ANSWER_WRONG) {
         p->is_again = true;
         p->again_n = p->again_n > n ? p->again_n : n;
-        error_set(err, -EIO, "%s", sent->why);
-        return sent->answer == ANSWER_WRONG ? PUSHER_WRONG : PUSHER_PAUSED;
+        return note_failure(p, sent, err);
     }
+    snprintf(p->pos.failure, sizeof(p->pos.failure), "%s", sent->answer == ANSWER_STORED ? "" : sent->why);
     p->pos.sending = 0;
     if (sent->answer == ANSWER_STORED) {
         count_stored(p, n, sent);
@@ -326,10 +356,12 @@ static enum pusher_state take_answer(struct pusher *p, size_t n, const struct se
 
 static enum pusher_state send_next(struct pusher *p, struct baro_error *err)
 {
-    size_t left = p->list.n - p->done, n = p->pos.sending ? p->pos.sending : p->again_n ? p->again_n : BLOCK_MOST;
+    size_t left = p->list.n - p->done, n = p->again_n ? p->again_n : BLOCK_MOST;
     struct buf message = {0};
     struct sent sent;
     enum pusher_state state = PUSHER_FAILED;
+    n = n < most_of(p) ? n : most_of(p);
+    n = p->pos.sending ? p->pos.sending : n;
     n = n < left ? n : left;
     p->pos.until_ns = p->read_ns;
     p->pos.seen_realtime_ns = realtime_of(p, p->read_ns);
@@ -342,7 +374,10 @@ static enum pusher_state send_next(struct pusher *p, struct baro_error *err)
         error_set(err, -ENOMEM, "out of memory");
     } else {
         sender_send(p->with->sender, &message, is_version_2(p), &sent);
-        state = falls_back(p, &sent) ? PUSHER_GOES_ON : take_answer(p, n, &sent, err);
+        if (!falls_back(p, &sent))
+            state = take_answer(p, n, &sent, err);
+        else
+            state = sent.answer == ANSWER_LATER ? note_failure(p, &sent, err) : PUSHER_GOES_ON;
         sent_done(&sent);
     }
     buf_done(&message);
@@ -350,6 +385,19 @@ static enum pusher_state send_next(struct pusher *p, struct baro_error *err)
 }
 
 /* ---- a step ---- */
+
+/* How the command ended, as a shell has it; -1: not known. The cursor of the tape stays where it is. */
+static int exit_status(const struct pusher *p)
+{
+    struct baro_tape *tape = NULL;
+    struct baro_tape_end end = {.size = sizeof(end)};
+    bool is_known = baro_tape_open(&tape, p->path, NULL) >= 0 && baro_tape_read_end(tape, &end, NULL) >= 0 &&
+                    end.ended && end.status_known;
+    baro_tape_close(tape);
+    if (!is_known)
+        return -1;
+    return WIFSIGNALED(end.status) ? 128 + WTERMSIG(end.status) : WEXITSTATUS(end.status);
+}
 
 /* The tape has no more for now. Has it ended? Then the ends of its series are the last block. */
 static bool begin_end(struct pusher *p, struct baro_error *err, enum pusher_state *ret)
@@ -362,7 +410,7 @@ static bool begin_end(struct pusher *p, struct baro_error *err, enum pusher_stat
         *ret = PUSHER_OVER;
         return false;
     }
-    if (points_end(&p->points, &p->list) < 0) {
+    if (points_end(&p->points, exit_status(p), &p->list) < 0) {
         error_set(err, -ENOMEM, "out of memory");
         *ret = PUSHER_FAILED;
         return false;
@@ -375,7 +423,7 @@ static bool begin_end(struct pusher *p, struct baro_error *err, enum pusher_stat
 static int catch_up(struct pusher *p)
 {
     if (p->pos.until_ns) {
-        if (p->pos.is_end && points_end(&p->points, &p->list) < 0)
+        if (p->pos.is_end && points_end(&p->points, exit_status(p), &p->list) < 0)
             return -ENOMEM;
         p->done = p->pos.done < p->list.n ? p->pos.done : p->list.n;
         p->is_again = p->pos.sending > 0;

@@ -14,6 +14,8 @@ struct pushing {
     struct positions positions;
     uint64_t version;  /* of remote write: 0 is not known */
     uint64_t every_ns; /* of a growing tape: how long points are collected */
+    size_t most;       /* points of a message: fewer once one was too large; 0: not known */
+    size_t too_large;  /* points that were set aside because even a small message is too large, since one was stored */
     bool says_partial; /* it was said that the receiver refused some */
     void (*note)(void *context, const char *text);
     void *context;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/span.h"
+#include "programs/baro-push/encode.h"
 
 #define CONNECT_MS 10000L
 #define ANSWER_MS 30000L
@@ -32,7 +33,8 @@ struct sender {
     uint64_t paused_until_ns, failing_since_ns;
     char error[CURL_ERROR_SIZE];
     struct sent *now; /* what is being answered */
-    bool is_html;
+    bool is_html, is_json;
+    bool has_headers;  /* the headers of the answer came to their end */
     bool was_answered; /* once, by anything */
 };
 
@@ -48,16 +50,23 @@ static size_t take_body(char *at, size_t size, size_t n, void *context)
 
 static size_t take_header(char *at, size_t size, size_t n, void *context)
 {
-    static const char written[] = "x-prometheus-remote-write-samples-written:", type[] = "content-type: text/html";
+    static const char written[] = "x-prometheus-remote-write-samples-written:", type[] = "content-type: text/html",
+                      json[] = "content-type: application/json";
     struct sender *s = context;
     size_t len = size * n;
-    if (len > strlen(written) && strncasecmp(at, written, strlen(written)) == 0) {
+    s->has_headers = len <= 2; /* the blank line after them */
+    if (!s->to->is_otlp && len > strlen(written) && strncasecmp(at, written, strlen(written)) == 0) {
         struct span rest = span_of(at + strlen(written), len - strlen(written));
         scan_blanks(&rest);
         s->now->knows_written = scan_u64(&rest, &s->now->written);
+        scan_blanks(&rest);
+        if (rest.len && *rest.at != '\r' && *rest.at != '\n')
+            s->now->knows_written = false; /* "5abc" is no number */
     }
     if (len > strlen(type) && strncasecmp(at, type, strlen(type)) == 0)
         s->is_html = true;
+    if (len > strlen(json) && strncasecmp(at, json, strlen(json)) == 0)
+        s->is_json = true;
     return len;
 }
 
@@ -94,11 +103,21 @@ static bool says_it_is_bad(const char *why)
     return says_it_is_there(why) || strcasestr(why, "out of bounds") || strcasestr(why, "too old sample");
 }
 
+/* Is this a success of OTLP whose body is none? Some receivers answer in JSON, whatever they were asked in. */
+static bool is_garbage(const struct sender *s, const struct sent *ret)
+{
+    uint64_t refused;
+    char why[8];
+    return s->to->is_otlp && !s->is_json && !otlp_answer(ret->body.at, ret->body.len, &refused, why, sizeof(why));
+}
+
 static enum answer judge_status(const struct sender *s, const struct sent *ret)
 {
     long status = ret->status;
+    if (!s->has_headers)
+        return ANSWER_LATER;
     if (status >= 200 && status < 300)
-        return s->is_html ? ANSWER_WRONG : ANSWER_STORED;
+        return s->is_html ? ANSWER_WRONG : is_garbage(s, ret) ? ANSWER_LATER : ANSWER_STORED;
     if (status == 429 || status == 408 || status == 425)
         return ANSWER_LATER;
     if (status == 413)
@@ -117,14 +136,22 @@ static enum answer judge_status(const struct sender *s, const struct sent *ret)
 
 static void explain(const struct sender *s, struct sent *ret)
 {
+    bool is_nothing = ret->status == 404 || ret->status == 405;
     const char *what = ret->status == 401 || ret->status == 403
                            ? "the token or password is wrong, or lacks permission: "
                              "set BARO_PUSH_TOKEN or --token-file"
-                       : ret->status == 404 || ret->status == 405 ? "nothing takes points at this path of the server"
-                       : ret->status >= 300 && ret->status < 400  ? "it is elsewhere: give the URL that it names"
-                       : s->is_html                               ? "it answers with a web page: that is no receiver"
-                                                                  : NULL;
-    if (what && ret->answer == ANSWER_WRONG)
+                       : is_nothing && !s->to->is_otlp
+                           ? "nothing takes points at this path of the server (Prometheus takes them if it is started "
+                             "with --web.enable-remote-write-receiver)"
+                       : is_nothing                              ? "nothing takes points at this path of the server"
+                       : ret->status >= 300 && ret->status < 400 ? "it is elsewhere: give the URL that it names"
+                       : s->is_html                              ? "it answers with a web page: that is no receiver"
+                                                                 : NULL;
+    if (ret->answer == ANSWER_LATER && !s->has_headers)
+        snprintf(ret->why, sizeof(ret->why), "HTTP %ld: the answer ends within its headers", ret->status);
+    else if (ret->answer == ANSWER_LATER && ret->status >= 200 && ret->status < 300)
+        snprintf(ret->why, sizeof(ret->why), "HTTP %ld: the answer is none of OTLP", ret->status);
+    else if (what && ret->answer == ANSWER_WRONG)
         snprintf(ret->why, sizeof(ret->why), "HTTP %ld: %s", ret->status, what);
     else if (!ret->why[0] && ret->status)
         snprintf(ret->why, sizeof(ret->why), "HTTP %ld", ret->status);
@@ -191,7 +218,8 @@ static void perform(struct sender *s, struct sent *ret)
     s->was_answered = s->was_answered || ret->status;
     if (code == CURLE_OK) {
         say(ret, (char *)ret->body.at, ret->body.len);
-        ret->is_there = says_it_is_there(ret->why);
+        /* An error of a receiver of OTLP that is not about the message says nothing about its points. */
+        ret->is_there = says_it_is_there(ret->why) && (!s->to->is_otlp || ret->status == 400);
         ret->answer = judge_status(s, ret);
         explain(s, ret);
     } else {
@@ -212,7 +240,7 @@ void sender_send(struct sender *s, const struct buf *message, bool is_version_2,
 {
     *ret = (struct sent){.answer = ANSWER_LATER};
     s->now = ret;
-    s->is_html = false;
+    s->is_html = s->is_json = s->has_headers = false;
     curl_easy_setopt(s->curl, CURLOPT_POSTFIELDS, message->at);
     curl_easy_setopt(s->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)message->len);
     curl_easy_setopt(s->curl, CURLOPT_HTTPHEADER, is_version_2 ? s->headers_2 : s->headers_1);

@@ -2,8 +2,13 @@
 #include "programs/baro-push/status.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "baro/baro.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fmt.h"
@@ -11,10 +16,14 @@
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"
 #include "programs/baro-push/position.h"
+#include "programs/common/tape_list.h"
 
 struct showing {
     struct json *j; /* NULL: a table */
     struct table table;
+    struct position *at;
+    size_t n, cap;
+    bool failed; /* out of memory */
 };
 
 static const char *state_of(const struct position *pos)
@@ -70,6 +79,15 @@ static void put_json(struct json *j, const struct position *pos, bool is_there, 
     json_end(j, '}');
 }
 
+/* The tape with its folder: tapes of many folders have the same name. */
+static const char *name_of(const char *path)
+{
+    const char *name = path_base_name(path), *at = name > path ? name - 1 : name;
+    while (at > path && at[-1] != '/')
+        at--;
+    return at;
+}
+
 static void put_count(struct table *t, uint64_t n)
 {
     struct buf b = {0};
@@ -81,7 +99,8 @@ static void put_count(struct table *t, uint64_t n)
 static void put_row(struct table *t, const struct position *pos, bool is_there, uint64_t lag_ns)
 {
     struct buf b = {0};
-    text_escaped(&b, path_base_name(pos->tape), strlen(path_base_name(pos->tape)));
+    const char *name = name_of(pos->tape);
+    text_escaped(&b, name, strlen(name));
     table_take(t, &b);
     table_text(t, state_of(pos));
     put_count(t, pos->sent);
@@ -102,9 +121,8 @@ static void put_row(struct table *t, const struct position *pos, bool is_there, 
     buf_done(&b);
 }
 
-static void show(void *context, const struct position *pos)
+static void show(struct showing *s, const struct position *pos)
 {
-    struct showing *s = context;
     uint64_t lag_ns;
     bool is_there = lag_of(pos, &lag_ns);
     if (s->j)
@@ -113,9 +131,88 @@ static void show(void *context, const struct position *pos)
         put_row(&s->table, pos, is_there, lag_ns);
 }
 
-int status_print(struct cli *cli, const struct settings *s)
+/* ---- which positions ---- */
+
+static void take(void *context, const struct position *pos)
+{
+    struct showing *s = context;
+    struct position *room = array_room(s->at, s->n, &s->cap, sizeof(*s->at));
+    s->failed = s->failed || !room;
+    if (!room)
+        return;
+    s->at = room;
+    s->at[s->n++] = *pos;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct position *one = a, *other = b;
+    return (one->written_ns > other->written_ns) - (one->written_ns < other->written_ns);
+}
+
+/* Marks the positions of a tape, wherever it was when it was pushed: one that was moved has the same id, one that was
+ * removed its path. Returns 0, or a negative code if there is neither a tape nor a position. */
+static int mark_tape(const struct showing *s, const char *path, bool *is_named, struct baro_error *err)
+{
+    char whole[PATH_MAX];
+    struct baro_tape *tape = NULL;
+    bool is_tape = baro_tape_open(&tape, path, err) >= 0, is_found = false;
+    if (!realpath(path, whole))
+        snprintf(whole, sizeof(whole), "%s", path);
+    for (size_t i = 0; i < s->n; i++) {
+        if (strcmp(is_tape ? s->at[i].id : s->at[i].tape, is_tape ? baro_tape_id(tape) : whole) == 0)
+            is_named[i] = is_found = true;
+    }
+    baro_tape_close(tape);
+    return is_tape || is_found ? 0 : err->code;
+}
+
+/* Leaves the positions of the tapes that operands name; all without operands. */
+static int select_tapes(struct showing *s, char **operands, struct baro_error *err)
+{
+    struct tape_list l = {0};
+    if (!operands[0])
+        return 0;
+    bool *is_named = calloc(s->n + 1, sizeof(*is_named));
+    int code = is_named ? tape_list_read(&l, operands, err) : error_set(err, -ENOMEM, "out of memory");
+    size_t n = 0;
+    for (size_t i = 0; code >= 0 && i < l.n; i++) {
+        if (l.at[i].is_unread)
+            code = error_set(err, l.at[i].reason.code, "%s", l.at[i].reason.text);
+        else
+            code = mark_tape(s, l.at[i].path, is_named, err);
+    }
+    for (size_t i = 0; code >= 0 && i < s->n; i++) {
+        if (is_named[i])
+            s->at[n++] = s->at[i];
+    }
+    s->n = n;
+    tape_list_done(&l);
+    free(is_named);
+    return code;
+}
+
+static void put_all(struct showing *s, struct cli *cli, char **operands, struct buf *out)
 {
     static const char *const titles[] = {"TAPE", "STATE", "SENT", "REFUSED", "ASIDE", "MISSED", "LAG", "TO"};
+    for (unsigned i = 0; i < 8; i++) {
+        table_text(&s->table, titles[i]);
+        s->table.right[i] = i >= 2 && i <= 6;
+    }
+    if (s->j)
+        json_begin(s->j, '[');
+    for (size_t i = 0; i < s->n; i++)
+        show(s, &s->at[i]);
+    if (s->j)
+        json_end(s->j, ']');
+    else if (s->n)
+        table_print(&s->table, cli->tty ? cli->width : 0, out);
+    else
+        buf_str(out, operands[0] ? "nothing of this was pushed so far\n" : "nothing was pushed so far\n");
+}
+
+int status_print(struct cli *cli, const struct settings *s, char **operands)
+{
     struct baro_error err = BARO_ERROR_INIT;
     struct positions p;
     struct buf out = {0};
@@ -123,26 +220,24 @@ int status_print(struct cli *cli, const struct settings *s)
     struct showing showing = {
         .j = s->json ? &j : NULL,
         .table = {.columns = 8, .wrap = true, .ascii = !cli->utf8, .drop = {5, 4, 3}, .n_drop = 3}};
-    bool has_folder = positions_open(&p, false, &err) == 0;
-    if (!has_folder && err.code != -ENOENT)
-        return cli_fail(cli, &err);
-    for (unsigned i = 0; i < 8; i++) {
-        table_text(&showing.table, titles[i]);
-        showing.table.right[i] = i >= 2 && i <= 6;
+    int status = CLI_FAILED, code = positions_open(&p, false, &err);
+    if (code == 0)
+        positions_each(&p, take, &showing);
+    if (err.code == -ENOENT)
+        code = 0;
+    if (showing.n)
+        qsort(showing.at, showing.n, sizeof(*showing.at), by_time);
+    if (code == 0)
+        code = showing.failed ? error_set(&err, -ENOMEM, "out of memory") : select_tapes(&showing, operands, &err);
+    if (code >= 0) {
+        put_all(&showing, cli, operands, &out);
+        status = s->json ? cli_out(cli, &out) : cli_out_text(cli, &out);
+    } else {
+        cli_fail(cli, &err);
     }
-    if (s->json)
-        json_begin(&j, '[');
-    if (has_folder)
-        positions_each(&p, show, &showing);
-    if (s->json)
-        json_end(&j, ']');
-    else if (showing.table.cells > 8)
-        table_print(&showing.table, cli->tty ? cli->width : 0, &out);
-    else
-        buf_str(&out, "nothing was pushed so far\n");
     table_done(&showing.table);
+    free(showing.at);
     positions_close(&p);
-    int status = s->json ? cli_out(cli, &out) : cli_out_text(cli, &out);
     buf_done(&out);
     return status;
 }

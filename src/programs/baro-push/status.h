@@ -5,6 +5,6 @@
 #include "programs/common/cli.h"
 
 /* baro push --status: how far each tape has been sent to each destination. Returns the exit status. */
-int status_print(struct cli *cli, const struct settings *s);
+int status_print(struct cli *cli, const struct settings *s, char **operands);
 
 #endif

@@ -13,9 +13,29 @@
 
 #include "base/fd.h"
 #include "base/program.h"
+#include "base/span.h"
 #include "programs/baro/programs.h"
 #include "programs/common/options.h"
 #include "recorder/wrapper/fds.h"
+
+/* A process that waits for minutes is not to show the arguments of `baro run`, which any user can read: a URL may have
+ * a password. The name of the program stays. */
+static void wipe_arguments(void)
+{
+    char text[4096];
+    uint64_t begin = 0, end = 0;
+    ssize_t n = fd_read_file(AT_FDCWD, "/proc/self/stat", text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = 0;
+    char *at = strrchr(text, ')');
+    for (unsigned field = 2; at && field < 48; field++) /* 48 and 49: where the arguments begin and end; see proc(5) */
+        at = strchr(at + 1, ' ');
+    struct span rest = span_str(at ? at + 1 : "");
+    if (!scan_u64(&rest, &begin) || !scan_char(&rest, ' ') || !scan_u64(&rest, &end) || !begin || begin >= end)
+        return;
+    char *first = (char *)(uintptr_t)begin; // NOLINT(performance-no-int-to-ptr)
+    size_t len = strnlen(first, end - begin);
+    explicit_bzero(first + len, end - begin - len);
+}
 
 void follower_execute(char **argv)
 {
@@ -26,7 +46,10 @@ void follower_execute(char **argv)
     signal(SIGCHLD, SIG_DFL); /* ignored, the status would be lost */
     pid_t child = fork();
     if (child > 0) {
-        fds_null_standard(-1); /* who writes to the follower's pipe is to see its end */
+        /* Who writes to the follower's pipe is to see its end, and who reads the job's stderr the job's. */
+        fds_null_standard(-1);
+        fds_close_others(NULL, 0);
+        wipe_arguments();
         while (waitpid(child, &status, 0) < 0 && fd_again(&tries)) {
         }
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
