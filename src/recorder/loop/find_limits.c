@@ -337,6 +337,8 @@ void limits_turn(struct recorder *r)
     struct baro_limits l;
     if (!w || now < w->due_ns || (!r->options->attach.cgroup && !living(r, pid)))
         return;
+    if (r->enforce.step != ENFORCE_WATCHES) /* a limit acts: the group's own may be lifted, so that processes can end */
+        return;
     delay_read(w, now);
     bool away = moved(r, pid);
     if (away && !follow_move(r, pid))

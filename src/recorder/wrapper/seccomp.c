@@ -169,9 +169,9 @@ static void try_other_calls(const char *volatile *at)
     TRY("setitimer", setitimer(ITIMER_REAL, &off, NULL));
 }
 
-/* Makes each call. *at: the name of the one that is being made, NULL at the end; *ret_writes: write(2)
- * was made. */
-static void seccomp_try(const char *volatile *at, volatile bool *ret_writes)
+/* Makes each call. *at: the name of the one that is being made, NULL at the end; *ret_writes: write(2) was made. Not
+ * inlined: its buffers would stand on the stack of the wrapper, too, which may be of 8 KiB here (ulimit -s). */
+__attribute__((noinline)) static void seccomp_try(const char *volatile *at, volatile bool *ret_writes)
 {
     TRY("prlimit64", disable_core());
     TRY("write", write(NO_FD, SCRAP, 1));
