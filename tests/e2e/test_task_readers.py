@@ -321,7 +321,7 @@ def test_every_command_takes_rules(run, build, work):
 
 def test_rules_of_a_recording(run, tape, work):
     """run and record write them to the header: all who read the tape have the tasks; so has a copy, as rows."""
-    script = "sh -c 'i=0; while [ $i -lt 90000 ]; do i=$((i+1)); done'; sleep 0.05; true"
+    script = "sh -c 'i=0; while [ $i -lt 90000 ]; do i=$((i+1)); done'; sleep 0.5; true"
     out = run("run", "-v", "-i", "20ms", "--task", "loop=while .*90000 ", "--task", "nap=^sleep", "--name", "rules", "-o", tape,
               "--", "bash", "-c", script, status=0)
     tasks = by_task(run, tape)
