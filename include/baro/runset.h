@@ -97,6 +97,7 @@ BARO_API double baro_runset_most(const struct baro_runset *set, size_t row, size
 /* ---- parts of one job ---- */
 /** How the values of a row differ between runs that are parts of one job at the same time, such as its ranks. */
 struct baro_spread {
+    size_t size;           /**< sizeof(struct baro_spread), set by the caller */
     size_t n;              /**< runs that have a value */
     double least;          /**< the smallest value; it and all below up to most_run are 0 if n is 0 */
     double median;         /**< half of the values are below it */
@@ -112,6 +113,7 @@ struct baro_spread {
 };
 /**
  * Compares the values of a row between the runs from @p from to just before @p to.
+ * @param ret its `size` is set by the caller; gets the other members, as far as it has them.
  * @return 0; -EINVAL: no such row or runs; -ENOMEM.
  */
 BARO_API int baro_runset_spread(const struct baro_runset *set, size_t row, size_t from, size_t to,

@@ -645,6 +645,7 @@ class baro_runset_row(Structure):
 
 class baro_spread(Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("n", c_size_t),
         ("least", c_double),
         ("median", c_double),

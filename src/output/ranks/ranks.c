@@ -227,7 +227,7 @@ static void slowest_by_phase(struct ranks *r)
     size_t *most_in = calloc(r->n, sizeof(*most_in));
     for (size_t row = 0; most_in && row < baro_runset_rows(r->set); row++) {
         const struct baro_runset_row *is = baro_runset_row(r->set, row);
-        struct baro_spread s;
+        struct baro_spread s = {.size = sizeof(s)};
         if (strcmp(is->scope, "phase") != 0 || strcmp(is->fact->name, "wall_ns") != 0 ||
             baro_runset_spread(r->set, row, 0, r->n, &s, NULL) < 0 || s.n < 2)
             continue;

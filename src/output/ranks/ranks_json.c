@@ -16,7 +16,7 @@ static void put_end(struct json *j, const struct ranks *r, const char *key, doub
 static void put_row(struct json *j, const struct ranks *r, size_t row)
 {
     const struct baro_runset_row *is = baro_runset_row(r->set, row);
-    struct baro_spread s;
+    struct baro_spread s = {.size = sizeof(s)};
     if (baro_runset_spread(r->set, row, 0, r->n, &s, NULL) < 0 || !s.n)
         return;
     json_begin(j, '{');

@@ -72,7 +72,7 @@ static size_t job_row(const struct ranks *r, const char *fact)
 /* Nothing for a fact of which no rank has a value, or all have 0. */
 static void visit_row(const struct ranks *r, size_t row, const char *label, ranks_visit *visit, void *context)
 {
-    struct baro_spread s;
+    struct baro_spread s = {.size = sizeof(s)};
     if (baro_runset_spread(r->set, row, 0, r->n, &s, NULL) == 0 && s.n && s.most > 0)
         visit(context, label, baro_runset_row(r->set, row)->fact, &s);
 }
@@ -84,7 +84,7 @@ static void visit_phases(const struct ranks *r, ranks_visit *visit, void *contex
         size_t row;
         double cost;
     } best[PHASES_MOST] = {{0, 0}};
-    struct baro_spread s;
+    struct baro_spread s = {.size = sizeof(s)};
     for (size_t i = 0; i < baro_runset_rows(r->set); i++) {
         const struct baro_runset_row *is = baro_runset_row(r->set, i);
         if (strcmp(is->scope, "phase") != 0 || strcmp(is->fact->name, "wall_ns") != 0 ||
