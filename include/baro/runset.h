@@ -113,10 +113,11 @@ struct baro_spread {
 };
 /**
  * Compares the values of a row between the runs from @p from to just before @p to.
+ * @param is_part parts of the job are missing: its sums are lower bounds.
  * @param ret its `size` is set by the caller; gets the other members, as far as it has them.
  * @return 0; -EINVAL: no such row or runs; -ENOMEM.
  */
-BARO_API int baro_runset_spread(const struct baro_runset *set, size_t row, size_t from, size_t to,
+BARO_API int baro_runset_spread(const struct baro_runset *set, size_t row, size_t from, size_t to, bool is_part,
                                 struct baro_spread *ret, struct baro_error *err);
 /**
  * Makes the runs from @p from on one run, whose values are those of struct baro_spread.all: several tapes of one job

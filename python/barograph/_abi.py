@@ -1027,7 +1027,12 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_runset_row": (POINTER(baro_runset_row), (c_void_p, c_size_t)),
     "baro_runset_value": (c_int, (c_void_p, c_size_t, c_size_t, POINTER(baro_value))),
     "baro_runset_most": (c_double, (c_void_p, c_size_t, c_size_t)),
-    "baro_runset_spread": (c_int, (c_void_p, c_size_t, c_size_t, c_size_t, POINTER(baro_spread), POINTER(baro_error))),
+    "baro_runset_spread": (
+        c_int,
+        (
+            c_void_p, c_size_t, c_size_t, c_size_t, c_bool, POINTER(baro_spread), POINTER(baro_error),
+        ),
+    ),
     "baro_runset_merge": (c_int, (c_void_p, c_size_t, c_char_p, c_bool, POINTER(baro_error))),
     "baro_answer_name": (c_char_p, (c_int,)),
     "baro_runset_compare": (c_int, (c_void_p, c_size_t, POINTER(baro_error))),

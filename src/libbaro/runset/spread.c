@@ -74,8 +74,17 @@ static struct baro_value all_of(const struct baro_runset *set, const struct set_
     return all.known ? all.value : (struct baro_value){.absent = BARO_ABSENT_NONE};
 }
 
-static int spread_of(const struct baro_runset *set, size_t row, size_t from, size_t to, struct baro_spread *ret,
-                     struct baro_error *err)
+/* Where parts are missing a sum is a lower bound, and an upper bound is none. */
+static unsigned flags_of_some(const struct baro_fact *fact, unsigned flags)
+{
+    bool grows = fact->semantics == BARO_FACT_SUM || fact->semantics == BARO_FACT_PEAK;
+    if (!grows || !(flags & BARO_VALUE_UPPER_BOUND))
+        return grows ? flags | BARO_VALUE_LOWER_BOUND : flags;
+    return (flags & ~(unsigned)BARO_VALUE_UPPER_BOUND) | BARO_VALUE_ESTIMATE;
+}
+
+static int spread_of(const struct baro_runset *set, size_t row, size_t from, size_t to, bool is_part,
+                     struct baro_spread *ret, struct baro_error *err)
 {
     *ret = (struct baro_spread){.all.absent = BARO_ABSENT_UNSUPPORTED};
     if (row >= set->n_rows || from >= to || to > set->n_runs)
@@ -107,27 +116,20 @@ static int spread_of(const struct baro_runset *set, size_t row, size_t from, siz
     free(sorted);
     ret->all = all_of(set, r, from, to);
     ret->all.real = runset_number(r->is.fact, &ret->all);
+    if (is_part && !ret->all.absent)
+        ret->all.flags = flags_of_some(r->is.fact, ret->all.flags);
     return 0;
 }
 
-int baro_runset_spread(const struct baro_runset *set, size_t row, size_t from, size_t to, struct baro_spread *ret,
-                       struct baro_error *err)
+int baro_runset_spread(const struct baro_runset *set, size_t row, size_t from, size_t to, bool is_part,
+                       struct baro_spread *ret, struct baro_error *err)
 {
     struct baro_spread all;
     size_t size = ret->size < sizeof(all) ? ret->size : sizeof(all);
-    int code = spread_of(set, row, from, to, &all, err);
+    int code = spread_of(set, row, from, to, is_part, &all, err);
     all.size = ret->size;
     memcpy(ret, &all, size);
     return code;
-}
-
-/* Where parts are missing a sum is a lower bound, and an upper bound is none. */
-static unsigned flags_of_some(const struct baro_fact *fact, unsigned flags)
-{
-    bool grows = fact->semantics == BARO_FACT_SUM || fact->semantics == BARO_FACT_PEAK;
-    if (!grows || !(flags & BARO_VALUE_UPPER_BOUND))
-        return grows ? flags | BARO_VALUE_LOWER_BOUND : flags;
-    return (flags & ~(unsigned)BARO_VALUE_UPPER_BOUND) | BARO_VALUE_ESTIMATE;
 }
 
 /* Makes the cells of a row one. */

@@ -67,7 +67,9 @@ static const struct {
     TEXT("local_rank", local_rank, "which of the ranks of its machine, from 0 on"),
     U32("local_ranks", true, local_ranks, "how many ranks the job has on this machine"),
     TEXT("node", node, "what the batch system calls the machine"),
-    U32("attempt", true, attempt, "how often the batch system or launcher had started the job before; absent: never"),
+    U32("attempt", true, attempt,
+        "how often the batch system or launcher had started the job before; absent: never, or "
+        "it does not say"),
     TEXT("container", place.container, "name of the container whose control group was recorded, or its short id"),
     TEXT("image", place.image, "image of that container"),
     TEXT("pod", place.pod, "pod of that container, or the pod's uid"),

@@ -26,7 +26,7 @@ bool ranks_number(const char *text, uint32_t *ret)
 
 int ranks_begin(struct ranks *r, struct baro_error *err)
 {
-    *r = (struct ranks){.memory_most = NAN};
+    *r = (struct ranks){.cores_most = NAN, .memory_most = NAN};
     return baro_runset_new(&r->set, err);
 }
 
@@ -201,23 +201,30 @@ static void align(struct ranks *r)
     }
     r->end_ns = r->end_ns > r->start_ns ? r->end_ns : later(r->start_ns, 1);
     double cores[RANK_CELLS] = {0}, memory[RANK_CELLS] = {0};
-    bool has_memory = false;
+    bool has_cores = false, has_memory = false;
     for (size_t i = 0; i < r->n; i++) {
         take_cells(&r->at[i], r->start_ns, r->end_ns);
         for (size_t k = 0; k < RANK_CELLS; k++) {
             cores[k] += fmax(0, (double)r->at[i].cores[k]);
             memory[k] += fmax(0, (double)r->at[i].memory[k]);
+            has_cores = has_cores || r->at[i].cores[k] >= 0;
             has_memory = has_memory || r->at[i].memory[k] >= 0;
         }
     }
     for (size_t k = 0; k < RANK_CELLS; k++) {
-        r->cores_most = fmax(r->cores_most, cores[k]);
+        if (has_cores)
+            r->cores_most = fmax(r->cores_most, cores[k]); /* the greater of NAN and a number is the number */
         if (has_memory)
-            r->memory_most = fmax(isnan(r->memory_most) ? 0 : r->memory_most, memory[k]);
+            r->memory_most = fmax(r->memory_most, memory[k]);
     }
 }
 
 /* ---- the slowest ---- */
+
+int ranks_spread(const struct ranks *r, size_t row, struct baro_spread *ret)
+{
+    return baro_runset_spread(r->set, row, 0, r->n, r->n < r->count, ret, NULL);
+}
 
 /* By the phase in which the ranks differ most: whoever takes longest in it keeps the others waiting, if there is a
  * barrier after it. */
@@ -228,8 +235,8 @@ static void slowest_by_phase(struct ranks *r)
     for (size_t row = 0; most_in && row < baro_runset_rows(r->set); row++) {
         const struct baro_runset_row *is = baro_runset_row(r->set, row);
         struct baro_spread s = {.size = sizeof(s)};
-        if (strcmp(is->scope, "phase") != 0 || strcmp(is->fact->name, "wall_ns") != 0 ||
-            baro_runset_spread(r->set, row, 0, r->n, &s, NULL) < 0 || s.n < 2)
+        if (strcmp(is->scope, "phase") != 0 || strcmp(is->fact->name, "wall_ns") != 0 || ranks_spread(r, row, &s) < 0 ||
+            s.n < 2)
             continue;
         double cost = (s.most - s.mean) * (double)s.n;
         to->of++;
@@ -329,15 +336,6 @@ uint64_t ranks_missing(const struct ranks *r, struct buf *ret)
     if (shown > MISSING_SHOWN)
         buf_str(ret, ", ...");
     return missing;
-}
-
-unsigned ranks_flags(const struct ranks *r, const struct baro_spread *s)
-{
-    unsigned flags = s->all.flags;
-    if (r->n >= r->count)
-        return flags;
-    return flags & BARO_VALUE_UPPER_BOUND ? (flags & ~(unsigned)BARO_VALUE_UPPER_BOUND) | BARO_VALUE_ESTIMATE
-                                          : flags | BARO_VALUE_LOWER_BOUND;
 }
 
 double ranks_node_memory(const struct ranks *r, size_t first)

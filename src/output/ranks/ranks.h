@@ -55,7 +55,7 @@ struct ranks {
     struct baro_runset *set;
     /* over the job's time */
     int64_t start_ns, end_ns;
-    double cores_most, memory_most; /* the largest sums at one moment; memory: NAN: not known */
+    double cores_most, memory_most; /* the largest sums at one moment; NAN: not known */
     struct rank_slowest slowest;
 };
 
@@ -75,13 +75,13 @@ uint64_t ranks_wall_ns(const struct ranks *r);
 /* Writes the missing ranks as "3, 5-7 and 12 more". Returns how many are missing. */
 uint64_t ranks_missing(const struct ranks *r, struct buf *ret);
 
-/* The marks of a value of all ranks: where some are missing a sum is a lower bound, and an upper bound is none. */
-unsigned ranks_flags(const struct ranks *r, const struct baro_spread *s);
+/* baro_runset_spread() over all ranks. */
+int ranks_spread(const struct ranks *r, size_t row, struct baro_spread *ret);
 
 /* ---- words, for ranks_text() and pages ---- */
 void ranks_put_number(const struct baro_fact *fact, double v, struct buf *b);
 /* What all ranks used together, with its mark; nothing if that is not known. */
-void ranks_put_all(const struct ranks *r, const struct baro_fact *fact, const struct baro_spread *s, struct buf *b);
+void ranks_put_all(const struct baro_fact *fact, const struct baro_spread *s, struct buf *b);
 void ranks_put_result(const struct ranks *r, struct buf *b); /* "exit 0", "2 ranks failed: rank 5 exit 1" */
 /* A sentence each. Return false if there is nothing to say. */
 bool ranks_put_slowest(const struct ranks *r, struct buf *b);

@@ -17,7 +17,7 @@ static void put_row(struct json *j, const struct ranks *r, size_t row)
 {
     const struct baro_runset_row *is = baro_runset_row(r->set, row);
     struct baro_spread s = {.size = sizeof(s)};
-    if (baro_runset_spread(r->set, row, 0, r->n, &s, NULL) < 0 || !s.n)
+    if (ranks_spread(r, row, &s) < 0 || !s.n)
         return;
     json_begin(j, '{');
     json_key_text(j, "scope", is->scope);
@@ -26,7 +26,7 @@ static void put_row(struct json *j, const struct ranks *r, size_t row)
     json_key_u64(j, "ranks", s.n);
     json_key(j, "all");
     json_double_or_null(j, !s.all.absent, s.all.real);
-    json_key_text(j, "mark", s.all.absent ? NULL : baro_value_mark(ranks_flags(r, &s)));
+    json_key_text(j, "mark", s.all.absent ? NULL : baro_value_mark(s.all.flags));
     put_end(j, r, "least", s.least, s.least_run);
     json_key_double(j, "median", s.median);
     json_key_double(j, "mean", s.mean);
@@ -44,7 +44,8 @@ static void put_rank(struct json *j, const struct rank *at)
     json_key(j, "wait_status");
     json_u64_or_null(j, at->status >= 0, (uint64_t)at->status);
     json_key_i64(j, "start_realtime_ns", at->start_ns);
-    json_key_u64(j, "wall_ns", at->wall_ns);
+    json_key(j, "wall_ns");
+    json_u64_or_null(j, at->wall_ns, at->wall_ns); /* 0: it has no sample, so it is not known */
     json_key_double(j, "cpu_ns", at->cpu_ns);
     json_end(j, '}');
 }

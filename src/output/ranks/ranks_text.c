@@ -50,11 +50,11 @@ static void put_mark(unsigned flags, struct buf *b)
                                                 : "");
 }
 
-void ranks_put_all(const struct ranks *r, const struct baro_fact *fact, const struct baro_spread *s, struct buf *b)
+void ranks_put_all(const struct baro_fact *fact, const struct baro_spread *s, struct buf *b)
 {
     if (s->all.absent)
         return;
-    put_mark(ranks_flags(r, s), b);
+    put_mark(s->all.flags, b);
     ranks_put_number(fact, s->all.real, b);
 }
 
@@ -73,7 +73,7 @@ static size_t job_row(const struct ranks *r, const char *fact)
 static void visit_row(const struct ranks *r, size_t row, const char *label, ranks_visit *visit, void *context)
 {
     struct baro_spread s = {.size = sizeof(s)};
-    if (baro_runset_spread(r->set, row, 0, r->n, &s, NULL) == 0 && s.n && s.most > 0)
+    if (ranks_spread(r, row, &s) == 0 && s.n && s.most > 0)
         visit(context, label, baro_runset_row(r->set, row)->fact, &s);
 }
 
@@ -87,8 +87,7 @@ static void visit_phases(const struct ranks *r, ranks_visit *visit, void *contex
     struct baro_spread s = {.size = sizeof(s)};
     for (size_t i = 0; i < baro_runset_rows(r->set); i++) {
         const struct baro_runset_row *is = baro_runset_row(r->set, i);
-        if (strcmp(is->scope, "phase") != 0 || strcmp(is->fact->name, "wall_ns") != 0 ||
-            baro_runset_spread(r->set, i, 0, r->n, &s, NULL) < 0)
+        if (strcmp(is->scope, "phase") != 0 || strcmp(is->fact->name, "wall_ns") != 0 || ranks_spread(r, i, &s) < 0)
             continue;
         double cost = (s.most - s.mean) * (double)s.n;
         for (size_t k = 0; k < PHASES_MOST; k++) {
@@ -135,7 +134,7 @@ static void put_row(void *context, const char *label, const struct baro_fact *fa
     struct buf b = {0};
     text_escaped(&b, label, strlen(label));
     table_take(&to->t, &b);
-    ranks_put_all(to->r, fact, s, &b);
+    ranks_put_all(fact, s, &b);
     table_take(&to->t, &b);
     put_of_rank(to->r, fact, s->least, s->least_run, &b);
     table_take(&to->t, &b);
@@ -242,13 +241,15 @@ static void put_head(const struct ranks *r, struct lines *l)
     ranks_put_result(r, &end);
     buf_printf(&end, " after %s", DURATION(ranks_wall_ns(r)));
     put_sentence(l, "end", &end);
-    buf_printf(&at_once, "%s cores", CORES(r->cores_most));
+    if (!isnan(r->cores_most))
+        buf_printf(&at_once, "%s cores", CORES(r->cores_most));
     if (!isnan(r->memory_most)) {
-        buf_printf(&at_once, " and ≈%s", BYTES((uint64_t)r->memory_most));
+        buf_printf(&at_once, "%s≈%s", at_once.len ? " and " : "", BYTES((uint64_t)r->memory_most));
         if (nodes > 1)
             put_fullest(r, &at_once);
     }
-    put_sentence(l, "at once", &at_once);
+    if (at_once.len)
+        put_sentence(l, "at once", &at_once);
     buf_done(&end);
     buf_done(&at_once);
 }

@@ -146,7 +146,7 @@ static void put_row(void *context, const char *label, const struct baro_fact *fa
     buf_str(html, "<tr><td>");
     page_string(html, label);
     buf_str(html, "</td>");
-    ranks_put_all(p->r, fact, s, &b);
+    ranks_put_all(fact, s, &b);
     put_number(html, &b, s->all.real);
     put_of_rank(p->r, fact, s->least, s->least_run, html);
     ranks_put_number(fact, s->median, &b);
