@@ -170,7 +170,8 @@ static int64_t start_of(const struct points *p, const struct baro_row *row)
     int64_t since_ns;
     enum baro_absent absent = baro_row_since_ns(h, row, &since_ns);
     if (absent == BARO_PRESENT)
-        return baro_header_start_realtime_ns(h) + since_ns;
+        return (int64_t)((uint64_t)baro_header_start_realtime_ns(h) +
+                         (uint64_t)since_ns); /* of hostile tapes it wraps */
     return absent == BARO_ABSENT_UNSUPPORTED ? p->boot_ns : 0;
 }
 
