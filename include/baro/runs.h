@@ -172,6 +172,9 @@ struct baro_tape_end {
     bool complete;           /**< the tape has the footer that a recorder writes last */
     uint64_t command_end_ns; /**< when the command ended, from the start of the tape; 0: not on the tape */
     char ended_by[24];       /**< the name of the limit of `baro run --limit` that ended the job; "": none did */
+    /** When the command was started, from the start of the tape; 0 if that is not in the last blocks, which begin some
+     * seconds later then: it is within some milliseconds. */
+    uint64_t command_start_ns;
 };
 
 /**

@@ -632,6 +632,7 @@ class baro_tape_end(Structure):
         ("complete", c_bool),
         ("command_end_ns", c_uint64),
         ("ended_by", c_char * 24),
+        ("command_start_ns", c_uint64),
     ]
 
 

@@ -125,7 +125,7 @@ def test_result_first_and_the_rest_folded(baro, phased):
     idle = [line for line in folded.splitlines() if line.startswith("- **idle**")]
     assert len(idle) <= 1, folded  # one bullet for all of them; on a busy machine it is not known that they were idle
     assert not idle or "`nap" in idle[0]
-    assert re.findall(r"^\| idle in `(nap\d)` \| `cpu_ns`", folded, re.M) == ["nap0", "nap1", "nap2"]
+    assert not idle or set(re.findall(r"^\| idle in `(nap\d)` \| `cpu_ns`", folded, re.M)) == set(re.findall(r"nap\d", idle[0]))
     assert folded.count("<details>") == 1 and folded.rstrip().endswith("</sub>")
 
 

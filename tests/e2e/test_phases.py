@@ -154,12 +154,12 @@ def test_a_phase_is_within_phases_of_ancestors_alone(run, tape):
     """The main process loads while its worker trains; the worker's epochs are in its training, and all are in the
     command's phase. Lines without a process nest by time."""
     run.record(tape, script("""
-        import json, os
-        def event(kind, name, known=True):
+        import json, os, time
+        def event(kind, name, known=True):  # with its time: a busy recorder reads several lines at once
             stat = open("/proc/self/stat").read()
             who = {"pid": os.getpid(), "start_ticks": int(stat.rpartition(")")[2].split()[19])} if known else {}
             with open(os.environ["BARO_EVENTS"], "a") as f:
-                f.write(json.dumps({kind: name, **who}) + "\\n")
+                f.write(json.dumps({kind: name, "monotonic_ns": time.monotonic_ns(), **who}) + "\\n")
         def meet(fds, mine):  # the two processes take turns
             os.write(fds[mine][1], b"x")
             os.read(fds[1 - mine][0], 1)

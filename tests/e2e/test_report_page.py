@@ -173,13 +173,13 @@ def test_processes_of_one_name_are_told_apart(baro, tmp_path):
     (work / "spin.py").write_text("import sys, time\nwhile time.process_time() < 0.15: pass\n")
     program = f"{sys.executable} spin.py --lr"
     tape = record(baro, tmp_path / "t.baro", "sh", "-c",
-                  f"cd '{work}'; {program} 0.1; {program} 0.2; sleep 0.11; sleep 0.12", options=("-i", "20ms"))
+                  f"cd '{work}'; {program} 0.1; {program} 0.2; sleep 0.61; sleep 0.62", options=("-i", "20ms"))
     page = page_of(baro, tape)
     data, rows = page.data(), page.table_rows("processes")[1:]
     labels = {data["names"][k] for k in data["processes"]["label"] if k is not None}
-    assert {"spin.py --lr 0.1", "spin.py --lr 0.2", "0.11", "0.12"} <= labels, labels
+    assert {"spin.py --lr 0.1", "spin.py --lr 0.2", "0.61", "0.62"} <= labels, labels
     names = [cells[0]["text"] for cells in rows]
-    assert any(n.endswith(" spin.py --lr 0.2") for n in names) and "sleep 0.12" in names, names
+    assert any(n.endswith(" spin.py --lr 0.2") for n in names) and "sleep 0.62" in names, names
     assert not [cells[9]["text"] for cells in rows if cells[9]["text"].startswith("/")]
     assert "details" in page.tags and "flat" in "".join(page.text)
     assert program in good(baro, "report", "-o", "-", tape).decode()  # with its folder, as a title or in the data

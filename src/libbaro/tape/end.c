@@ -17,6 +17,8 @@ static void take_event(const struct baro_event *e, struct baro_tape_end *ret)
     uint64_t t_ns = baro_event_t_ns(e);
     const char *how = baro_event_text(e);
     struct baro_attribute a;
+    if (baro_event_kind_of(e) == BARO_EVENT_START && !ret->command_start_ns)
+        ret->command_start_ns = t_ns;
     if (baro_event_kind_of(e) != BARO_EVENT_END)
         return;
     ret->ended = true;

@@ -92,6 +92,7 @@ int tape_head_read(struct baro_tape *tape, struct tape_head *ret, struct baro_er
         return code;
     *ret = (struct tape_head){.is = {.start_ns = baro_header_start_realtime_ns(h),
                                      .last_ns = end.last_ns,
+                                     .command_start_ns = *baro_header_argv(h) ? end.command_start_ns : 0,
                                      .command_end_ns = end.command_end_ns,
                                      .status = end.status,
                                      .state = (uint8_t)baro_tape_state(tape),

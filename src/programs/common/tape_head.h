@@ -17,7 +17,7 @@
 struct tape_head {
     struct tape_head_numbers {
         int64_t start_ns; /* realtime */
-        uint64_t last_ns, command_end_ns;
+        uint64_t last_ns, command_start_ns, command_end_ns;
         int32_t status;
         uint32_t n_argv, n_tags;
         uint8_t state; /* enum baro_tape_state */
@@ -50,7 +50,8 @@ static inline const char *tape_head_next(const char *text)
 /* How long the job took; as far as the tape goes, if its end is not on it. */
 static inline uint64_t tape_head_wall_ns(const struct tape_head *h)
 {
-    return h->is.ended && h->is.command_end_ns ? h->is.command_end_ns : h->is.last_ns;
+    uint64_t end_ns = h->is.ended && h->is.command_end_ns ? h->is.command_end_ns : h->is.last_ns;
+    return end_ns > h->is.command_start_ns ? end_ns - h->is.command_start_ns : 0;
 }
 
 /* The value of a tag; NULL: it has no such tag. */
