@@ -169,4 +169,6 @@ def test_a_child_has_the_name_of_the_program_that_forked_it(run_both, compiled, 
         found = commands(run_both.summary(tape))
         assert found["other"]["processes"] <= 2
         if not found["other"]["processes_is_lower_bound"]:
-            assert found["other"]["processes"] == 2 and "forks" not in found, found
+            assert found["other"]["processes"] == 2, found
+            # on a busy machine its start takes more than 1 ms of CPU time, which are the first program's
+            assert "forks" not in found or found["forks"]["rss_peak_bytes"], found

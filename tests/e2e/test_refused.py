@@ -79,30 +79,24 @@ def test_forks_in_a_shared_group(run, tape, work, v1, compiled, wait_until):
     assert f"{int(out)} forks refused: at most 20 threads by cgroup" in err
 
 
-# With the wrapper, the recorder and the shell: 6 processes. It forks no more until the test writes a line.
+# It forks no more until the test writes a line.
 FULL = "sleep 2750 & a=$!; sleep 2750 & b=$!; sleep 2750 & : >full; read line; kill $a $b $!; exit 0"
 
 
 def fill(run, tape, group, wait_until):
-    """Starts a recording whose job fills its group, until a helper is refused. On a busy machine the helper may be
-    earlier, and the job is refused. Returns the process, and what was refused in earlier attempts."""
-    group.write("pids.max", 6)
-    full = run.work / "full"
-    for _ in range(20):
-        full.unlink(missing_ok=True)
-        before = refusals(group)
-        argv = ["run", "--force", "-o", tape, "--", "sh", "-c", FULL]
-        pipes = {name: subprocess.PIPE for name in ("stdin", "stderr")}
-        p = run.popen(*argv, before=group.enter, text=True, **pipes)
-        refused = lambda: full.exists() and refusals(group) > before  # noqa: E731
-        wait_until(lambda: refused() or p.poll() is not None, "a helper that is refused")
-        if p.poll() is None:
-            return p, before
-        for pid in group.pids():  # those that the job had begun
-            os.kill(pid, signal.SIGKILL)
-        stderr = p.communicate()[1]
-        wait_until(lambda: not group.pids(), "their ends")
-    pytest.fail(f"the job was refused each time: {stderr}")
+    """Starts a recording, and makes its group full once the job has all its processes. The helper is killed, and the
+    next one is refused. Returns the process, and what was refused before."""
+    full, before = run.work / "full", refusals(group)
+    pipes = {name: subprocess.PIPE for name in ("stdin", "stderr")}
+    p = run.popen("run", "-o", tape, "--", "sh", "-c", FULL, before=group.enter, text=True, **pipes)
+    comm = lambda pid: pathlib.Path(f"/proc/{pid}/comm").read_text().strip()  # noqa: E731
+    helpers = lambda: full.exists() and [pid for pid in group.pids() if comm(pid) == "baro-helper"]  # noqa: E731
+    found = wait_until(helpers, "a helper")
+    group.write("pids.max", len(group.pids()) - len(found))
+    for pid in found:
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: refusals(group) > before, "a helper that is refused")
+    return p, before
 
 
 def test_group_full_before_the_job_began(run, tape, v1, wait_until):

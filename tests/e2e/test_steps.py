@@ -103,12 +103,11 @@ def test_make(run_both, tape, project):
     got = steps(run_both, tape)
     drivers = [s for s in got["steps"] if s["is_driver"] and s["pid"]]
     assert [s["name"] for s in drivers].count("make") == 2
-    big = got["steps"][0]
-    assert "true big" in words(big) or "while" in words(big)
+    big = next(s for s in got["steps"] if "true big" in words(s) or "while" in words(s))
     assert big["cpu_ns"] > 0 and big["responsible_ns"] > got["wall_ns"] // 3
     assert "link" in chain(got)[-1] or chain(got)[-1].startswith("sleep 0.3")
-    best = max(got["chain"], key=lambda link: link["saving_most_ns"])
-    assert got["steps"][best["step"]] is big and 0 < best["saving_most_ns"] <= big["alone_ns"]
+    links = [link for link in got["chain"] if got["steps"][link["step"]] is big]
+    assert links and 0 < max(link["saving_most_ns"] for link in links) <= big["alone_ns"]
     text = run_both("summary", "--by", "step", tape, status=0).stdout
     assert "starting it first saves up to" in text and "chain of last finishers" in text
 

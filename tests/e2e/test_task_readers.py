@@ -279,7 +279,7 @@ def by_task(run, *args):
 def test_rules_of_a_reader(run, build, work):
     """By names, which the tape has of every process: the sums are those of all exits."""
     exits = run.export(build, "exit")
-    of = lambda name: sum(e["cpu_ns"] for e in exits if e["name"].startswith(name))
+    of = lambda name: sum(e["cpu_ns"] or 0 for e in exits if e["name"].startswith(name))
     tasks = by_task(run, "--task", "py=^python", "--task", "leaf=^true", "--task", "rest=^sh", build)
     assert list(tasks) == ["py", "leaf", "rest"]
     assert abs(tasks["py"]["cpu_ns"] - of("python")) <= 1e6 and abs(tasks["leaf"]["cpu_ns"] - of("true")) <= 1e6
@@ -288,7 +288,7 @@ def test_rules_of_a_reader(run, build, work):
     assert sum(t["commands_unread"] or 0 for t in tasks.values()) == 0
     everything = by_task(run, "--task", "all=build.sh", build)["all"]
     assert everything["processes_started"] == len(exits)
-    assert abs(everything["cpu_ns"] - sum(e["cpu_ns"] for e in exits)) <= 1e6
+    assert abs(everything["cpu_ns"] - sum(e["cpu_ns"] or 0 for e in exits)) <= 1e6
     # the shells that no sample has may have had such a command line, and say so
     unsure = by_task(run, "--task", "x=while .*true", build)["x"]
     assert unsure["commands_unread"] != 0 and unsure["processes_started_is_lower_bound"]

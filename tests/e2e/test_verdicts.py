@@ -277,9 +277,11 @@ def test_a_tail_names_its_step(verdicts, work):
     if "serial-tail" not in found:
         pytest.skip("the machine was too busy for a tail")
     tail = found["serial-tail"]
-    assert "it waited for python3 burn.py 1.6, " in tail["title"] and "Starting python3 burn.py 1.6 first" in tail["advice"]
+    assert "it waited for python3 burn.py 1.6, " in tail["title"]
     evidence = {e["name"]: e["value"] for e in tail["evidence"]}
-    assert 0 < evidence["saving_ns"] <= evidence["step_ns"]
+    if evidence.get("saving_ns") is not None:  # not where others held it up, too
+        assert "Starting python3 burn.py 1.6 first" in tail["advice"]
+        assert 0 < evidence["saving_ns"] <= evidence["step_ns"]
 
 
 def test_growth_of_a_short_job_is_a_note(verdicts):
