@@ -42,6 +42,7 @@ struct points {
     struct map by_key;
     uint64_t round;   /* samples so far */
     uint64_t last_ns; /* time of the last one */
+    uint64_t sent_ns; /* set by the caller: what was read until then was sent; 0: nothing */
     int64_t boot_ns;  /* since 1970; 0: not known */
     size_t n_phases;
     uint64_t phases_ns;      /* time of the last sample that has points of phases */

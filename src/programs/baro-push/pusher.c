@@ -83,6 +83,7 @@ int pusher_new(struct pusher **ret, struct pushing *with, const char *path, stru
             with->version = p->pos.version;
         code = p->identity.failed ? error_set(err, -ENOMEM, "out of memory")
                                   : points_init(&p->points, p->tape, !with->to->is_otlp, err);
+        p->points.sent_ns = p->pos.begun ? p->pos.acked_ns : 0;
     }
     if (code < 0)
         pusher_free(p);
