@@ -227,7 +227,7 @@ const char *summary_kernel_source(const struct baro_summary *s)
 {
     if (s->life.group_counts)
         return "cgroup";
-    return s->subject.mode == BARO_MODE_RUN && s->life.ended && !s->life.wrapper_lost ? "wait4" : "ledger";
+    return summary_is_run(s) && s->life.ended && !s->life.wrapper_lost ? "wait4" : "ledger";
 }
 
 /*

@@ -270,6 +270,8 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
     /* Rejects bad text before a tape is opened. */
     if (s->at && moment_parse(s->at, 0, 0, &checked, &w.err) < 0)
         return cli_fail(cli, &w.err);
+    if ((s->from || s->to) && s->follow)
+        return cli_failf(cli, "--follow shows what is newest; --from and --to are of the past");
     if (s->at && s->follow)
         return cli_failf(cli, "--at and --follow exclude each other");
     if (s->json && s->count)
@@ -279,7 +281,7 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
         return status;
     baro_tape_close(tape);
     memcpy(w.feed.path, path.at, sizeof(path.at));
-    w.feed.task_rules = reader_task_rules(s);
+    w.feed.settings = s;
     ui_init(&w.ui);
     if (feed_open(&w.feed, &w.err) < 0)
         return cli_fail(cli, &w.err);

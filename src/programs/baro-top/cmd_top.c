@@ -198,7 +198,7 @@ static int open_tape(struct top *t, const char *name)
         memcpy(t->feed.path, path.at, sizeof(t->feed.path));
     if (status)
         return status;
-    t->feed.task_rules = reader_task_rules(t->cli->settings);
+    t->feed.settings = t->settings;
     return feed_open(&t->feed, &t->err) < 0 ? cli_fail(t->cli, &t->err) : 0;
 }
 
