@@ -128,6 +128,48 @@ int stretch_find(struct stretch *ret, struct baro_tape *tape, const char *from_t
     return code < 0 ? code : stretch_edges(ret, tape, err);
 }
 
+/* ---- around a moment ---- */
+
+static void put_time(char ret[STRETCH_TIME_SIZE], uint64_t t_ns)
+{
+    snprintf(ret, STRETCH_TIME_SIZE, "+%llu.%09llus", (unsigned long long)(t_ns / NS_PER_SEC),
+             (unsigned long long)(t_ns % NS_PER_SEC));
+}
+
+static int around(struct baro_tape *tape, const char *at, uint64_t before_ns, uint64_t after_ns,
+                  struct stretch_around *ret, struct baro_error *err)
+{
+    uint64_t first_ns = 0, last_ns = 0;
+    struct moment m;
+    int code = baro_tape_range(tape, &first_ns, &last_ns, err);
+    if (code <= 0 || last_ns - first_ns < 2 * (before_ns + after_ns))
+        return code < 0 ? code : 0;
+    code = moment_on_tape(at, tape, 0, last_ns, &m, err);
+    if (code < 0 || m.kind == MOMENT_PEAK)
+        return code;
+    uint64_t t_ns = m.kind == MOMENT_START ? first_ns : m.kind == MOMENT_END ? last_ns : m.ns < 0 ? 0 : (uint64_t)m.ns;
+    bool is_before = t_ns < first_ns && first_ns - t_ns >= m.unit_ns;
+    if (is_before || (t_ns > last_ns && t_ns - last_ns >= m.unit_ns))
+        return nothing_there(at, tape, first_ns, last_ns, is_before, err);
+    t_ns = t_ns < first_ns ? first_ns : t_ns > last_ns ? last_ns : t_ns;
+    put_time(ret->at, t_ns + moment_tolerance(&m));
+    put_time(ret->from, t_ns > before_ns ? t_ns - before_ns : 0);
+    put_time(ret->to, t_ns + after_ns);
+    return 1;
+}
+
+int stretch_around(const char *path, const char *at, uint64_t before_ns, uint64_t after_ns, struct stretch_around *ret,
+                   struct baro_error *err)
+{
+    struct baro_tape *tape;
+    int code = baro_tape_open(&tape, path, err);
+    if (code < 0)
+        return code;
+    code = baro_header_segment(baro_tape_header(tape)) ? around(tape, at, before_ns, after_ns, ret, err) : 0;
+    baro_tape_close(tape);
+    return code;
+}
+
 /* ---- copying ---- */
 
 struct copying {

@@ -24,6 +24,16 @@ struct baro_writer_options stretch_options(const struct stretch *s);
 int stretch_copy(const struct stretch *s, struct baro_tape *tape, const struct baro_timeline *timeline,
                  struct baro_writer *w, size_t *ret_samples, struct baro_error *err);
 
+/* Finds the moment that a user named on a folder of segments, and writes it and a stretch around it as times that
+ * the functions here take; so that a moment of a month is shown without reading all of it. Returns 1; 0: read the whole
+ * tape, because it is a file, short, or the moment is its peak; or a negative code. */
+#define STRETCH_TIME_SIZE 40
+struct stretch_around {
+    char at[STRETCH_TIME_SIZE], from[STRETCH_TIME_SIZE], to[STRETCH_TIME_SIZE];
+};
+int stretch_around(const char *path, const char *at, uint64_t before_ns, uint64_t after_ns, struct stretch_around *ret,
+                   struct baro_error *err);
+
 /* Opens the stretch of the tape at a path as a tape. It has a file without a name, in memory or, if it is large, in
  * $TMPDIR. The last few are kept: a reader that opens a tape twice makes no copy twice. */
 int stretch_open(const char *path, const char *from, const char *to, struct baro_tape **ret, struct baro_error *err);

@@ -73,6 +73,18 @@ int reader_open_whole(const struct cli *cli, const char *name, struct baro_tape 
     return open_named(cli, name, NULL, ret, ret_path);
 }
 
+int reader_around(struct settings *s, const char *path, uint64_t before_ns, uint64_t after_ns,
+                  struct stretch_around *ret_texts, struct baro_error *err)
+{
+    int code = s->at && !s->from && !s->to ? stretch_around(path, s->at, before_ns, after_ns, ret_texts, err) : 0;
+    if (code > 0) {
+        s->at = ret_texts->at;
+        s->from = ret_texts->from;
+        s->to = ret_texts->to;
+    }
+    return code < 0 ? code : 0;
+}
+
 /* An error is reported by the read that follows. */
 bool reader_wait(struct baro_tape *tape)
 {

@@ -24,6 +24,12 @@ int reader_open_path(const struct settings *s, const char *path, struct baro_tap
 int reader_open_whole(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path);
 int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path);
 
+/* Reads of a folder of segments only what is around the moment of --at: sets --from, --to and --at. ret_texts has what
+ * these then point to. Returns 0 or a negative code. */
+struct stretch_around;
+int reader_around(struct settings *s, const char *path, uint64_t before_ns, uint64_t after_ns,
+                  struct stretch_around *ret_texts, struct baro_error *err);
+
 /* Waits until a growing tape has more to read. Returns false if all of it was read, and the tape is complete, was
  * removed or replaced, or has no writer any more. */
 bool reader_wait(struct baro_tape *tape);
