@@ -47,13 +47,6 @@ static void note_times(struct lines *l, struct buf *b, const struct baro_summary
 static void note_removed(struct lines *l, struct buf *b, const struct baro_summary *s)
 {
     uint64_t removed;
-    if (report_is(s, "", "is_stretch") && report_u64(s, "", "start_ns")) {
-        buf_printf(b,
-                   "a stretch of the recording (--from, --to, baro trim), from %s after its beginning on: totals, peaks "
-                   "and commands are of the stretch",
-                   DURATION(report_u64(s, "", "start_ns")));
-        put_note(l, b);
-    }
     if (!report_has_u64(s, "", "removed_ns", &removed))
         return;
     buf_printf(b,

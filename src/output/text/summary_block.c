@@ -64,6 +64,10 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
         report_end(status.absent ? -1 : (int)status.u64, limit, ret);
         return status.u64 == 0 && !*limit ? REPORT_GOOD : REPORT_BAD;
     }
+    if (report_is(s, "", "is_stretch")) {
+        buf_str(ret, "a stretch of the recording");
+        return REPORT_OTHER;
+    }
     if (report_is(s, "exit", "is_detached")) {
         buf_str(ret, is_stopped(s) ? "recording stopped, the job was running" : "recorded for");
         return REPORT_OTHER;
@@ -76,8 +80,7 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
     return running ? REPORT_OTHER : REPORT_CUT_OFF;
 }
 
-/* "12:25:00 to 12:40:00"; with days, if it is longer than one. */
-static void put_stretch(struct buf *ret, const struct baro_summary *s, long zone)
+void report_stretch(const struct baro_summary *s, long zone, struct buf *ret)
 {
     uint64_t from_ns = report_u64(s, "", "start_ns"), length_ns = report_u64(s, "", "wall_ns");
     int64_t from = (int64_t)((uint64_t)report_fact(s, "", "start").i64 + from_ns);
@@ -103,7 +106,7 @@ void report_head(struct lines *l, const struct baro_summary *s)
     bool is_stretch = report_is(s, "", "is_stretch"), has_end = !report_fact(s, "exit", "wait_status").absent;
     enum lines_tone tone = TONE_PLAIN;
     if (is_stretch)
-        put_stretch(&end, s, l->style.zone);
+        report_stretch(s, l->style.zone, &end);
     if (is_stretch && has_end)
         buf_str(&end, ", ");
     if (!is_stretch || has_end)

@@ -292,7 +292,7 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
     if (feed_open(&w.feed, &w.err) < 0)
         return cli_fail(cli, &w.err);
     w.feed.rates_over_ns = GROWTH_SHORT_NS;
-    status = show(&w);
+    int status = show(&w);
     feed_close(&w.feed);
     instant_done(&w.instant);
     model_done(&w.model);

@@ -115,10 +115,9 @@ int stretch_find(struct stretch *ret, struct baro_tape *tape, const char *from_t
         ret->to_ns = 0;
     else if (to.kind == MOMENT_TIME)
         ret->to_ns = (uint64_t)to.ns + moment_tolerance(&to);
-    uint64_t unit = to.kind == MOMENT_START ? 0 : to.unit_ns;
     if (ret->from_ns > last_ns && ret->from_ns - last_ns >= from.unit_ns)
         return nothing_there(from_text, tape, first_ns, last_ns, false, err);
-    if (ret->to_ns < first_ns && first_ns - ret->to_ns >= unit)
+    if (to.kind == MOMENT_TIME && to.ns < (int64_t)first_ns && (int64_t)first_ns - to.ns >= (int64_t)to.unit_ns)
         return nothing_there(to_text, tape, first_ns, last_ns, true, err);
     if (ret->to_ns < ret->from_ns)
         return error_set(err, BARO_E_RANGE, "%.40s is not after %.40s", to_text, from_text);
