@@ -31,6 +31,7 @@ static const struct {
     {EXIT_faults_minor, PROCESS_faults_minor, BASE_FAULTS_MINOR},
     {EXIT_faults_major, PROCESS_faults_major, BASE_FAULTS_MAJOR},
     {EXIT_task, PROCESS_task, NONE},
+    {EXIT_cgroup, PROCESS_cgroup, NONE},
     {EXIT_tcp_sent, PROCESS_tcp_sent, NONE},
     {EXIT_tcp_received, PROCESS_tcp_received, NONE},
 };

@@ -42,6 +42,10 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
     m->other.peak_before = j->counts.peak;
     m->other.most_before = j->at_once.most;
     member_wake(m);
+    if (parent && parent->row.absent[PROCESS_cgroup] == BARO_PRESENT) {
+        m->row.value[PROCESS_cgroup] = parent->row.value[PROCESS_cgroup];
+        m->row.absent[PROCESS_cgroup] = BARO_PRESENT;
+    }
     if (j->tasks && !j->selected)
         job_inherit(j, m, parent);
     j->counts.started++;

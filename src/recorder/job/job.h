@@ -188,6 +188,7 @@ struct job {
     uint64_t slept_ns;
     uint64_t ns_per_tick; /* length of a clock tick of /proc */
     bool attached;
+    bool whole; /* each process of the machine is a member, whoever started it */
     /* processes can join without an event (moved into the group), so it is not known how many were never seen */
     bool open;
     /* the wrapper adopts orphans and reports each one, so their counters are not lost */

@@ -240,9 +240,17 @@ struct member *targets_add(struct recorder *r, int32_t pid, struct baro_error *e
     return NULL;
 }
 
+static int open_machine(struct recorder *r, struct baro_error *err)
+{
+    sampler_advance(&r->sampler);
+    return machine_begin(&r->sampler.machine) < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
+}
+
 int targets_open(struct recorder *r, struct baro_error *err)
 {
     const struct record_options *o = r->options;
+    if (o->attach.all)
+        return open_machine(r, err);
     if (o->attach.cgroup)
         return open_group(r, err);
     if (o->attach.n_targets > TARGETS_MAX)
