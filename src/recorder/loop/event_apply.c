@@ -82,6 +82,7 @@ static void make_orphan(struct recorder *r, struct member *m, struct member *par
     m->account.successor = parent;
     m->account.successor_epoch = r->job.tree.epoch;
     parent->events.covered = true;
+    job_inherit_group(m, parent);
     job_inherit(&r->job, m, parent);
 }
 
