@@ -217,9 +217,9 @@ static void sweep(struct machine_groups *g)
 void machine_groups_find(struct machine_groups *g)
 {
     const struct tree *tree = &g->sampling->job->tree;
-    size_t n = tree->n, reads = 0;
+    size_t n = tree->n, from = g->next_member, reads = 0;
     for (size_t i = 0; i < n; i++) {
-        size_t at = (g->next_member + i) % n;
+        size_t at = (from + i) % n;
         struct member *m = tree->at[at];
         bool is_first = m && m->row.absent[PROCESS_cgroup] != BARO_PRESENT;
         if (!m || !is_due(g, m) || (reads >= READS_MOST && !is_first))
@@ -287,8 +287,8 @@ void machine_groups_read(struct machine_groups *g, bool last)
 {
     uint64_t begin = clock_thread_cpu_ns();
     uint64_t ppm = g->sampling->account->budget.ppm, most = ppm ? NS_PER_SEC / 1000000 * ppm / PARTS : UINT64_MAX;
-    for (size_t k = 0; k < g->n; k++) {
-        size_t i = (g->next_group + k) % g->n;
+    for (size_t k = 0, from = g->next_group; k < g->n; k++) {
+        size_t i = (from + k) % g->n;
         read_group(g, &g->at[i], last);
         if (clock_thread_cpu_ns() - begin > most) {
             g->next_group = i + 1;
