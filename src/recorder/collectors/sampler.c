@@ -69,8 +69,10 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
         return error_set(err, -ENOMEM, "out of memory");
     machine_init(&s->machine, g, &s->host);
     sampler_add(s, &processes_collector, &s->processes);
-    if (options->whole)
+    if (options->whole) {
         sampler_add(s, &machine_collector, &s->machine);
+        sampler_add(s, &machine_briefs_collector, &s->machine);
+    }
     sampler_add(s, &memory_collector, &s->memory);
     sampler_add(s, &task_collector, &s->tasks); /* what control groups of tasks used is part of the job's total */
     sampler_add(s, &socket_collector, &s->sockets);

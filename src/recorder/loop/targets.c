@@ -243,6 +243,8 @@ struct member *targets_add(struct recorder *r, int32_t pid, struct baro_error *e
 static int open_machine(struct recorder *r, struct baro_error *err)
 {
     sampler_advance(&r->sampler);
+    if (r->all->events.forks && !r->all->events.usage_tried)
+        event_open_usage(r); /* processes end from now on */
     return machine_begin(&r->sampler.machine) < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 

@@ -90,6 +90,7 @@ int machine_begin(struct machine *m)
     list_processes(m);
     kernel_threads_read(&m->kernel);
     m->counts = sees_all() && read_cpu(g, &m->base);
+    brief_init(&m->brief, g);
     return machine_groups_init(&m->groups, g);
 }
 
@@ -112,6 +113,15 @@ static bool tick_machine(void *state, const struct collector_tick *t)
     kernel_threads_read(&m->kernel);
     machine_groups_find(&m->groups);
     count(m);
+    return true;
+}
+
+static bool tick_briefs(void *state, const struct collector_tick *t)
+{
+    struct machine *m = state;
+    if (!m->is_on)
+        return false;
+    brief_fill(&m->brief, t->sample);
     return true;
 }
 
@@ -144,6 +154,7 @@ static void close_machine(void *state)
     if (m->is_on)
         machine_groups_done(&m->groups);
     kernel_threads_done(&m->kernel);
+    brief_done(&m->brief);
     m->is_on = false;
 }
 
@@ -154,6 +165,12 @@ const struct collector machine_collector = {
     .tick = tick_machine,
     .is_quiet = is_quiet,
     .close = close_machine,
+};
+
+const struct collector machine_briefs_collector = {
+    .name = "briefs",
+    .kinds = COLLECTOR_KIND(KIND_brief),
+    .tick = tick_briefs,
 };
 
 const struct collector machine_groups_collector = {

@@ -10,6 +10,7 @@
 #define RECORDER_COLLECTORS_MACHINE_MACHINE_H
 
 #include "recorder/collectors/host/host_row.h"
+#include "recorder/collectors/machine/brief.h"
 #include "recorder/collectors/machine/groups.h"
 #include "recorder/collectors/machine/kernel_threads.h"
 
@@ -24,6 +25,7 @@ struct machine {
     } base;
     struct kernel_threads kernel;
     struct machine_groups groups;
+    struct brief brief;
 };
 
 void machine_init(struct machine *m, struct sampling *sampling, const struct host_row *host);
@@ -32,6 +34,6 @@ int machine_begin(struct machine *m);
 /* A process was forked by a thread of the kernel: is it one itself? Then it is no member. */
 bool machine_takes_fork(struct machine *m, const struct member *parent, int32_t pid);
 
-extern const struct collector machine_collector, machine_groups_collector;
+extern const struct collector machine_collector, machine_briefs_collector, machine_groups_collector;
 
 #endif
