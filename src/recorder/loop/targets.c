@@ -245,7 +245,11 @@ static int open_machine(struct recorder *r, struct baro_error *err)
     sampler_advance(&r->sampler);
     if (r->all->events.forks && !r->all->events.usage_tried)
         event_open_usage(r); /* processes end from now on */
-    return machine_begin(&r->sampler.machine) < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
+    if (machine_begin(&r->sampler.machine) < 0)
+        return error_set(err, -ENOMEM, "out of memory");
+    if (!r->sampler.machine.counts)
+        snprintf(r->header.cgroup_mode, sizeof(r->header.cgroup_mode), "visible");
+    return 0;
 }
 
 int targets_open(struct recorder *r, struct baro_error *err)
