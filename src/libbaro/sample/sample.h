@@ -78,7 +78,8 @@ struct baro_exit {
     bool status_known;
     int status; /* wait status as of wait4(2), valid if status_known */
     const char *name;
-    const char *cmdline; /* NULL where not known */
+    const char *cmdline;     /* NULL where not known */
+    const char *parent_name; /* known to the recorder alone; else NULL */
     uint64_t value[EXIT_MAX];
     uint8_t absent[EXIT_MAX];
     const struct baro_extra *extra; /* set by a cursor; else NULL */

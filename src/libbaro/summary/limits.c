@@ -196,6 +196,10 @@ void summary_memory(const struct baro_summary *s, struct summary_memory *ret)
     const struct fold_group *g = groups_job(s);
     *ret = (struct summary_memory){0};
     summary_memory_limit(s, &source);
+    if (s->subject.is_machine) { /* what the machine has used is known, and nobody asks how much that needs */
+        ret->absent = BARO_ABSENT_UNSUPPORTED;
+        return;
+    }
     if (begins(source, "RLIMIT_")) {
         take_address_space(s, source, ret);
         return;

@@ -69,6 +69,7 @@ static bool summary_subject_init(struct summary_subject *s, const struct baro_he
     summary_copy_text(s->exit_source, sizeof(s->exit_source), h->exit_source);
     summary_copy_text(s->cgroup_mode, sizeof(s->cgroup_mode), h->cgroup_mode);
     s->own_cgroup = strcmp(h->cgroup_mode, "own") == 0;
+    s->is_machine = strcmp(h->cgroup_mode, "machine") == 0 || strcmp(h->cgroup_mode, "visible") == 0;
     s->is_cgroup = s->own_cgroup || strcmp(h->cgroup_mode, "target") == 0 || strcmp(h->cgroup_mode, "members") == 0;
     return copy_texts(&s->argv, &s->n_argv, h->argv) && copy_texts(&s->tags, &s->n_tags, h->tags) && copy_targets(s, h);
 }
@@ -139,6 +140,8 @@ struct baro_summary *summary_new(const struct baro_header *h)
         return NULL;
     }
     s->life.group_counts = strcmp(h->cgroup_mode, "own") == 0 || strcmp(h->cgroup_mode, "target") == 0;
+    s->life.machine_counts = strcmp(h->cgroup_mode, "machine") == 0;
+    s->fold.has_foreign_groups = s->subject.is_machine;
     s->limit.now = h->limits;
     summary_held_begin(&s->limit.held, 0);
     needed_init(&s->limit.needed, h->page_size);
@@ -167,6 +170,7 @@ void summary_free(struct baro_summary *s)
     fold_done(&s->fold);
     points_done(&s->points);
     living_done(&s->living);
+    briefs_done(&s->briefs);
     together_done(&s->peaks.together);
     needed_done(&s->limit.needed);
     free(s->programs.at);
@@ -270,6 +274,9 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
         if (p->key.pid == s->subject.targets[0] && s->subject.targets[0] && !s->subject.target_name[0] && p->name)
             summary_copy_text(s->subject.target_name, sizeof(s->subject.target_name), p->name);
     }
+    /* Of a tape whose beginning was removed, what was counted until then has no records either. */
+    bool is_base = s->extent.removed && !s->extent.samples && !s->extent.part_begins;
+    s->failed = !briefs_add(&s->briefs, &s->commands, sample, is_base) || s->failed;
     note_unsure(s, sample, &sum[PEAK_RSS], PEAK_PSS, &sum[PEAK_PSS]);
     note_unsure(s, sample, &sum[PEAK_RSS], PEAK_USS, &sum[PEAK_USS]);
     for (int k = 0; k < PEAK_MAX; k++)
@@ -392,6 +399,7 @@ static void begin_part(struct baro_summary *s)
     s->extent.part_begins = s->incidents.has_parts = true;
     s->failed = !living_end_part(&s->living, &s->programs, s->commands.at) || s->failed;
     s->programs.n = 0;
+    briefs_begin_part(&s->briefs);
 }
 
 void summary_add_event(struct baro_summary *s, const struct baro_event *e)

@@ -107,8 +107,9 @@ struct summary_subject {
     uint64_t memory_total;
     uint32_t cpus;
     uint64_t overhead_ppm; /* the budget of the recorder, in millionths of a core; 0: no limit */
-    char cgroup_mode[16];  /* as on the tape: "own", "none", "target", "members", or "" where it was no question */
+    char cgroup_mode[16];  /* as on the tape: "own", "none", "target", "members", "machine", "visible", or "" where it was no question */
     bool own_cgroup;       /* a control group was made for the command */
+    bool is_machine;       /* the job is all processes of the machine (record --all) */
     bool is_cgroup;        /* the job is a control group: the one made for it, or the target */
     size_t n_targets;
     int32_t *targets;     /* attach: their pids */
@@ -131,6 +132,7 @@ struct summary_extent {
 /* The job's start and end. */
 struct summary_life {
     bool started, ended, status_known, wrapper_lost;
+    bool machine_counts; /* CPU time comes from /proc/stat */
     bool group_counts; /* CPU time comes from the job's own control group */
     bool detached;     /* stopped while its targets lived */
     uint64_t start_ns, end_ns;
@@ -203,6 +205,15 @@ struct summary_living {
     size_t n_left;
 };
 
+/* Sums of brief lives, as the last sample had them. */
+struct summary_briefs {
+    struct summary_brief {
+        uint64_t value[BRIEF_MAX];
+    } * at;
+    size_t n, cap;
+    struct map by_id; /* indexes into at[] */
+};
+
 /* What a living process had used by the time at which it executed another program. */
 struct summary_program {
     int32_t pid;
@@ -247,6 +258,7 @@ struct baro_summary {
     struct summary_rows rows; /* summary.c */
     struct summary_peaks peaks;
     struct summary_living living;
+    struct summary_briefs briefs;
     struct summary_programs programs;
     struct commands commands;
     uint64_t brief_cpu_ns; /* CPU time of the processes that used less than SUMMARY_BRIEF_NS */
@@ -283,6 +295,9 @@ const struct summary_alive *living_base(const struct summary_living *l, uint32_t
  * counts anew. False: out of memory. */
 bool living_end_part(struct summary_living *l, const struct summary_programs *p, struct command *counted);
 /* Counts those that are in the first sample of the part, too, once. */
+bool briefs_add(struct summary_briefs *b, struct commands *commands, const struct baro_sample *s, bool base);
+void briefs_begin_part(struct summary_briefs *b);
+void briefs_done(struct summary_briefs *b);
 void living_begin_part(struct summary_living *l, const struct baro_sample *first, struct command *counted);
 /* Counts those that have not ended under their commands. */
 void living_count(struct summary_living *l, const struct summary_programs *p, struct command *counted);

@@ -176,6 +176,15 @@ static void lines_before_table(struct lines *l, const struct baro_summary *s)
         report_machine(l, s);
         return;
     }
+    if (report_is_machine(s)) {
+        report_host(l, s);
+        report_processes(l, s);
+        report_directories(l, s);
+        report_gpus(l, s);
+        report_limits(l, s);
+        report_machine(l, s);
+        return;
+    }
     report_cpu(l, s);
     report_memory(l, s);
     report_io(l, s);
