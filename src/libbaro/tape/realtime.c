@@ -75,11 +75,41 @@ static int read_steps(struct baro_tape *t, uint64_t t_ns, struct baro_error *err
     return code < 0 ? code : 0;
 }
 
+/* Moves the cursor to a time, and computes what the wall clock showed then by the block that has the time. Returns 1, 0
+ * if the tape does not say it there (an older tape), or a negative code. */
+static int shown_there(struct baro_tape *events, uint64_t t_ns, int64_t *ret, struct baro_error *err)
+{
+    struct baro_record record;
+    int code = baro_tape_seek(events, t_ns, &record, err);
+    const struct series_part *p = series_part(events);
+    if (code <= 0 || !events->ahead_known)
+        return code < 0 ? code : 0;
+    uint64_t start = p ? (uint64_t)p->start_realtime_ns - p->shift_ns : (uint64_t)events->header.start_realtime_ns;
+    *ret = (int64_t)(start + t_ns + (uint64_t)events->ahead_ns);
+    return 1;
+}
+
+static int shown_at_once(const struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err)
+{
+    struct baro_tape *events;
+    int code = tape_open_again(&events, t, PART_EVENTS, err);
+    if (code < 0)
+        return code;
+    code = shown_there(events, t_ns, ret, err);
+    baro_tape_close(events);
+    return code;
+}
+
 /* CLOCK_MONOTONIC does not count the time in which the machine is suspended, and does not change when the wall clock
  * is set. */
 int baro_tape_realtime_ns(struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err)
 {
-    int code = read_steps(t, t_ns, err);
+    const uint64_t far_ns = 600000000000ull; /* so much is read on rather than looked up */
+    uint64_t read_ns = t->clock ? t->clock->read_ns : 0;
+    int code = t->segments && t_ns > read_ns && t_ns - read_ns > far_ns ? shown_at_once(t, t_ns, ret, err) : 0;
+    if (code != 0)
+        return code < 0 ? code : 0;
+    code = read_steps(t, t_ns, err);
     if (code < 0)
         return code;
     size_t i = t->clock->n;
@@ -96,8 +126,48 @@ static int64_t shown_at(const struct tape_clock *c, size_t step, uint64_t since)
     return (int64_t)(since - (step ? (uint64_t)c->at[step - 1].ahead_ns : 0));
 }
 
+int realtime_at(const struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err)
+{
+    struct baro_tape *other;
+    int code = shown_at_once(t, t_ns, ret, err);
+    if (code != 0 || (code = tape_open_again(&other, t, PART_EVENTS, err)) < 0)
+        return code < 0 ? code : 0;
+    code = baro_tape_realtime_ns(other, t_ns, ret, err);
+    baro_tape_close(other);
+    return code;
+}
+
+/* Finds a time in a folder of segments without reading all of it: goes to where it would be if the clock had not been
+ * set, and from there by as much as the clock there is off, until it is right. Returns 1; 0: read all of it, because
+ * the clock was set over this time, or an older recorder wrote the tape. */
+static int find_quickly(const struct baro_tape *t, int64_t realtime_ns, int64_t *ret, struct baro_error *err)
+{
+    enum { TRIES = 6 };
+    struct baro_tape *events;
+    uint64_t at = (uint64_t)realtime_ns - (uint64_t)t->header.start_realtime_ns;
+    int code = tape_open_again(&events, t, PART_EVENTS, err);
+    if (code < 0)
+        return code;
+    code = 1;
+    for (int i = 0; code > 0 && i < TRIES; i++) {
+        int64_t shown, from = (int64_t)at > 0 ? (int64_t)at : 0;
+        code = shown_there(events, (uint64_t)from, &shown, err);
+        at = (uint64_t)from + (uint64_t)realtime_ns - (uint64_t)shown;
+        if (code > 0 && ((int64_t)at == from || ((int64_t)at < 0 && from == 0))) {
+            *ret = (int64_t)at;
+            baro_tape_close(events);
+            return 1;
+        }
+    }
+    baro_tape_close(events);
+    return code < 0 ? code : 0;
+}
+
 int baro_tape_find_realtime(struct baro_tape *t, int64_t realtime_ns, int64_t *ret, struct baro_error *err)
 {
+    int found = t->segments ? find_quickly(t, realtime_ns, ret, err) : 0;
+    if (found)
+        return found < 0 ? found : 0;
     int code = read_steps(t, UINT64_MAX, err);
     if (code < 0)
         return code;

@@ -121,6 +121,13 @@ static int encode_limits(struct tape_writer *w, bool opens)
     return encode_record(w, RECORD_LIMITS);
 }
 
+/* Each block begins with how far the wall clock is ahead, so that a reader which begins there knows it. */
+static int encode_clock(struct tape_writer *w)
+{
+    buf_zigzag(&w->record, w->ahead_ns);
+    return encode_record(w, RECORD_CLOCK);
+}
+
 static void write_state(struct tape_writer *w, enum baro_kind kind, uint64_t *old_value, uint8_t *old_absent,
                         const uint64_t *value, const uint8_t *absent)
 {
@@ -224,7 +231,9 @@ int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_
     }
     w->raw_frame = w->raw;
     bool keys = s && !w->block_keyed;
-    int r = w->frame.failed ? -ENOMEM : encode_gap(w, t_ns);
+    int r = w->frame.failed ? -ENOMEM : opens ? encode_clock(w) : 0;
+    if (r == 0)
+        r = encode_gap(w, t_ns);
     if (r == 0)
         r = encode_limits(w, opens);
     if (r == 0)

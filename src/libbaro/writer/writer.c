@@ -230,8 +230,11 @@ static void index_block(struct tape_writer *w, uint64_t offset)
 static void count_pending(struct tape_writer *w)
 {
     struct pending_item item;
-    for (size_t at = 0; pending_next(&w->pending, &at, &item);)
+    for (size_t at = 0; pending_next(&w->pending, &at, &item);) {
         *(item.is_exit ? &w->n_exits : &w->n_events) += 1;
+        if (!item.is_exit && event_moves_clock(&item.event))
+            w->ahead_ns = (int64_t)((uint64_t)w->ahead_ns + item.event.number);
+    }
     buf_clear(&w->pending.at);
 }
 

@@ -57,6 +57,7 @@ struct tape_writer {
     uint8_t job_absent[JOB_MAX], self_absent[RECORDER_MAX];
 
     struct block *block;
+    int64_t ahead_ns; /* of the wall clock: the numbers of the steps and suspends that were written */
     bool block_open;  /* the next frame may continue it */
     bool block_keyed; /* the block has a sample */
     uint8_t seq;

@@ -107,9 +107,11 @@ void writes_next_segment(struct recorder *r, uint64_t t_ns)
 static void on_exit_record(void *context, const struct baro_exit *e)
 {
     struct recorder *r = context;
+    oom_note_exit(r, e);
+    if (brief_takes(&r->sampler.machine.brief, e))
+        return;
     if (!tasks_hold_exit(r, e))
         tape_writer_exit(r->writer, e);
-    oom_note_exit(r, e);
     enforce_exit(r, e);
     targets_note_exit(r, e);
     if (r->options->observer.exit)
