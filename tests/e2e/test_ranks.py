@@ -111,6 +111,13 @@ def test_ranks_of_slurm_are_one_job(run, baro, work, srun):
     assert (found["ranks"], found["missing"], found["step_id"]) == (8, 0, "0")
     assert [e["rank"] for e in found["each"]] == list(range(8))
     assert sorted(e["node"] for e in found["each"]) == sorted([f"n{i}" for i in range(4)] * 2)
+    assert [(n["node"], n["ranks"]) for n in sorted(found["nodes"], key=lambda n: n["node"])] == [
+        (f"n{i}", 2) for i in range(4)]  # fmt: skip
+    for node in found["nodes"]:
+        of = [run.summary(folder / f"{e['rank']}.baro") for e in found["each"] if e["node"] == node["node"]]
+        assert node["cpu_ns"] == sum(s["job"]["cpu_ns"] for s in of)
+        assert node["memory_needed_bytes"] == sum(s["limits"]["memory_peak_bytes"] for s in of)
+        assert {s["host"]["ranks_beside"] for s in of} == {1}
     facts = {(f["scope"], f["name"], f["fact"]): f for f in found["facts"]}
     cpu = [run.summary(folder / f"{i}.baro")["job"]["cpu_ns"] for i in range(8)]
     assert facts["job", None, "cpu_ns"]["all"] == sum(cpu)

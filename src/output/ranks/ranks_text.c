@@ -15,7 +15,6 @@
 
 #define DRAWN_MOST 16u /* rows of the picture: with more ranks each is the mean of several */
 #define PHASES_MOST 6u /* rows of phases in the table: those that cost most */
-#define NODES_COUNTED 4096u
 #define LABEL_COLUMNS 16u
 
 static const struct {
@@ -165,18 +164,6 @@ static void put_table(const struct ranks *r, struct report_style style, struct b
 
 /* ---- the head ---- */
 
-size_t ranks_nodes(const struct ranks *r)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->n && i < NODES_COUNTED; i++) {
-        size_t k = 0;
-        while (k < i && strcmp(r->at[k].node, r->at[i].node) != 0)
-            k++;
-        n += k == i;
-    }
-    return n;
-}
-
 void ranks_put_result(const struct ranks *r, struct buf *b)
 {
     size_t failed = 0, first = 0, unknown = 0;
@@ -216,23 +203,16 @@ static void put_sentence(struct lines *l, const char *label, struct buf *text)
 /* The node whose ranks held most memory at one moment. */
 static void put_fullest(const struct ranks *r, struct buf *b)
 {
-    double most = 0;
-    size_t fullest = 0;
-    for (size_t i = 0; i < r->n && i < NODES_COUNTED; i++) {
-        size_t k = 0;
-        while (k < i && strcmp(r->at[k].node, r->at[i].node) != 0)
-            k++;
-        double held = k == i ? ranks_node_memory(r, i) : 0;
-        fullest = held > most ? i : fullest;
-        most = held > most ? held : most;
-    }
-    buf_printf(b, ", ≈%s of it on ", BYTES((uint64_t)most));
-    text_escaped(b, r->at[fullest].node, strlen(r->at[fullest].node));
+    const struct rank_node *fullest = r->node;
+    for (size_t i = 1; i < r->n_nodes; i++)
+        fullest = r->node[i].memory_most > fullest->memory_most ? &r->node[i] : fullest;
+    buf_printf(b, ", ≈%s of it on ", BYTES((uint64_t)fullest->memory_most));
+    text_escaped(b, fullest->name, strlen(fullest->name));
 }
 
 static void put_head(const struct ranks *r, struct lines *l)
 {
-    size_t nodes = ranks_nodes(r);
+    size_t nodes = r->n_nodes;
     struct buf end = {0}, at_once = {0};
     lines_tone(l, TONE_STRONG);
     lines_name(l, l->out, r->title, l->style.width / 2);
@@ -261,7 +241,7 @@ bool ranks_put_slowest(const struct ranks *r, struct buf *b)
         return false;
     const struct rank *at = &r->at[s->rank];
     buf_printf(b, "rank %u on ", at->number);
-    text_escaped(b, at->node, strlen(at->node));
+    text_escaped(b, rank_node(r, s->rank), strlen(rank_node(r, s->rank)));
     if (s->by == SLOWEST_PHASE) {
         buf_str(b, ": phase ");
         text_escaped(b, s->phase ? s->phase : "", s->phase ? strlen(s->phase) : 0);
@@ -322,7 +302,7 @@ static void put_drawn(const struct ranks *r, struct lines *l, size_t from, size_
     if (until - from > 1)
         buf_printf(&label, "-%u", r->at[until - 1].number);
     buf_byte(&label, ' ');
-    text_escaped(&label, r->at[from].node, strlen(r->at[from].node));
+    text_escaped(&label, rank_node(r, from), strlen(rank_node(r, from)));
     size_t start = l->out->len;
     lines_cut(l, l->out, (const char *)label.at, label.len, LABEL_COLUMNS - 1);
     unsigned columns = (unsigned)utf8_columns((const char *)l->out->at + start, l->out->len - start);
@@ -359,6 +339,10 @@ void ranks_text(const struct ranks *r, struct report_style style, struct buf *re
         put_sentence(&l, "missing", &sentence);
     if (ranks_put_slowest(r, &sentence))
         put_sentence(&l, "slowest", &sentence);
+    if (ranks_put_near_limit(r, &sentence))
+        put_sentence(&l, "memory", &sentence);
+    if (ranks_put_others(r, &sentence))
+        put_sentence(&l, "others", &sentence);
     buf_done(&sentence);
     put_table(r, l.style, ret);
     put_picture(r, &l);

@@ -107,7 +107,7 @@ static void put_meta(struct page *page, void *context)
     page_meta(page, "step", p->r->step);
     snprintf(text, sizeof(text), "%zu of %u", p->r->n, p->r->count ? p->r->count : (uint32_t)p->r->n);
     page_meta(page, "ranks", text);
-    snprintf(text, sizeof(text), "%zu", ranks_nodes(p->r));
+    snprintf(text, sizeof(text), "%zu", p->r->n_nodes);
     page_meta(page, "nodes", text);
 }
 
@@ -172,6 +172,10 @@ static void put_above(struct page *page, void *context)
     put_paragraph(html, "sentence", "", &b);
     if (ranks_put_slowest(p->r, &b))
         put_paragraph(html, "sentence", "Slowest: ", &b);
+    if (ranks_put_near_limit(p->r, &b))
+        put_paragraph(html, "besides", "Memory: ", &b);
+    if (ranks_put_others(p->r, &b))
+        put_paragraph(html, "besides", "Others: ", &b);
     if (ranks_put_missing(p->r, &b))
         put_paragraph(html, "besides", "Missing: ", &b);
     for (size_t at = 0; at < p->notes->len;) {
@@ -213,7 +217,7 @@ static void put_cells(const struct ranks *r, size_t row, size_t rows, double ful
     if (until - from > 1)
         buf_printf(html, " to %u", r->at[until - 1].number);
     buf_str(html, " on ");
-    page_string(html, r->at[from].node);
+    page_string(html, rank_node(r, from));
     buf_str(html, "</title>");
     for (size_t k = 0; k < RANK_CELLS; k++) {
         double v = mean_of(r, from, until, k);
@@ -253,7 +257,7 @@ static void put_rank(const struct ranks *r, size_t i, struct buf *html)
     const struct rank *at = &r->at[i];
     struct buf b = {0};
     buf_printf(html, "<tr><td class=\"n\" data-v=\"%u\">%u</td><td>", at->number, at->number);
-    page_string(html, at->node);
+    page_string(html, rank_node(r, i));
     buf_str(html, "</td><td>");
     if (at->status < 0)
         buf_str(&b, "no end");
