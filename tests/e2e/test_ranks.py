@@ -209,8 +209,29 @@ def test_limits_are_those_of_all_ranks(run, baro, work, srun):
     assert run("check", "--max", f"processes<={sum(each) - 1}", folder).returncode == 1
     (folder / "1.baro").unlink()
     assert "1 of 4 ranks are missing" in run("check", "--max", f"processes<={sum(each)}", folder).stdout
-    assert "ranks of one job" in run("advise", folder, status=2).stderr
     assert "in its folders" in run("ls", work, status=0).stderr
+
+
+def test_advice_is_for_all_ranks(run, baro, work, srun):
+    """Memory for the node that needed most, by the rule of one run: a quarter more, in steps of 64 MiB."""
+    folder = srun_job(srun, baro, work, 8, slow=-1)
+    found = json.loads(run("advise", "--json", folder, status=0).stdout)
+    each = {e["rank"]: e["node"] for e in json.loads(run("summary", "--json", folder, status=0).stdout)["each"]}
+    needed = dict.fromkeys(each.values(), 0)
+    for rank, node in each.items():
+        needed[node] += run.summary(folder / f"{rank}.baro")["limits"]["memory_peak_bytes"]
+    assert {n["node"]: n["memory_bytes"] for n in found["nodes"]} == needed
+    step = 64 << 20
+    at_most = max(n["memory_at_most_bytes"] for n in found["nodes"])
+    asked = found["ask"]["memory_per_node_bytes"]
+    assert asked >= 1.25 * max(needed.values()) and asked % step == 0 and asked < 1.25 * at_most + step
+    lines = run("advise", "--for", "slurm", folder, status=0).stdout
+    assert "--nodes=4\n" in lines and "--ntasks=8\n" in lines and "--ntasks-per-node=2\n" in lines
+    assert f"--mem={asked >> 20}M\n" in lines
+    (folder / "3.baro").unlink()
+    text = run("advise", folder, status=0).stdout
+    assert "After one run of 7 ranks on 4 nodes" in text and "1 of 8 ranks: 3" in text
+    assert "--ntasks=8\n" in text and "--ntasks-per-node" not in text
 
 
 def test_no_variable_leaves_the_folder(run, work):

@@ -416,7 +416,7 @@ static int summarize_ranks(const struct cli *cli, const struct settings *s, cons
     struct buf text = {0};
     struct baro_error err = BARO_ERROR_INIT;
     struct report_style style = {.width = cli->width, .utf8 = cli->utf8, .color = cli->color};
-    int status = rank_tapes_read(tapes, &r, &err) < 0 ? cli_fail(cli, &err) : 0;
+    int status = rank_tapes_read(tapes, BARO_FOLD_TIMELINE, &r, &err) < 0 ? cli_fail(cli, &err) : 0;
     if (!status && s->json)
         ranks_json(&r, &text);
     else if (!status)

@@ -199,7 +199,7 @@ static int write_ranks(struct report_job *j)
     struct baro_error err = BARO_ERROR_INIT;
     int code = rank_tapes_find(&j->several.list, false, &tapes, &err), found = code;
     if (code > 0)
-        code = rank_tapes_read(&tapes, &r, &err);
+        code = rank_tapes_read(&tapes, BARO_FOLD_TIMELINE, &r, &err);
     if (found > 0 && code >= 0 && ranks_page(&r, &tapes.notes, &text) < 0)
         code = error_set(&err, -ENOMEM, "out of memory");
     int status = code < 0 ? cli_fail(j->cli, &err)

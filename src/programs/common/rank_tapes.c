@@ -108,14 +108,14 @@ void rank_tapes_done(struct rank_tapes *t)
     buf_done(&t->notes);
 }
 
-static int read_one(const struct rank_tape *one, struct ranks *ret, struct baro_error *err)
+static int read_one(const struct rank_tape *one, enum baro_fold_part most, struct ranks *ret, struct baro_error *err)
 {
     struct baro_tape *tape;
     struct baro_fold *fold = NULL;
     int code = baro_tape_open(&tape, one->path, err);
     if (code < 0)
         return code;
-    code = baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, err);
+    code = baro_fold_of_tape(tape, most, &fold, err);
     if (code >= 0)
         code = ranks_add(ret, one->path, baro_tape_header(tape), fold, err);
     baro_fold_free(fold);
@@ -123,10 +123,10 @@ static int read_one(const struct rank_tape *one, struct ranks *ret, struct baro_
     return code;
 }
 
-int rank_tapes_read(const struct rank_tapes *t, struct ranks *ret, struct baro_error *err)
+int rank_tapes_read(const struct rank_tapes *t, enum baro_fold_part most, struct ranks *ret, struct baro_error *err)
 {
     int code = ranks_begin(ret, err);
     for (size_t i = 0; i < t->n && code >= 0; i++)
-        code = read_one(&t->at[i], ret, err);
+        code = read_one(&t->at[i], most, ret, err);
     return code < 0 ? code : ranks_finish(ret, err);
 }

@@ -3,6 +3,7 @@
 #ifndef PROGRAMS_COMMON_RANK_TAPES_H
 #define PROGRAMS_COMMON_RANK_TAPES_H
 
+#include "baro/fold.h"
 #include "output/ranks/ranks.h"
 #include "programs/common/tape_list.h"
 
@@ -22,7 +23,7 @@ struct rank_tapes {
 int rank_tapes_find(const struct tape_list *list, bool alone, struct rank_tapes *ret, struct baro_error *err);
 void rank_tapes_done(struct rank_tapes *t);
 
-/* Reads all of them, one after the other. */
-int rank_tapes_read(const struct rank_tapes *t, struct ranks *ret, struct baro_error *err);
+/* Reads all of them, one after the other. most: BARO_FOLD_TIMELINE, or BARO_FOLD_VERDICTS for what each needed. */
+int rank_tapes_read(const struct rank_tapes *t, enum baro_fold_part most, struct ranks *ret, struct baro_error *err);
 
 #endif
