@@ -199,6 +199,10 @@ def test_ranks_as_a_page(run, work):
     assert "1 of 4 ranks: 2" in page.replace("\u00a0", " ")
     assert page.count("<g><title>rank ") == 3
     assert run("report", "-o", work / "ranks.html", work / "ranks").returncode != 0  # it exists
+    run("report", "-o", work / "ranks.md", work / "ranks", status=0)
+    text = (work / "ranks.md").read_text()
+    assert hostile not in text and text.startswith("## `") and ", 3 ranks on 1 node\n" in text
+    assert "- end: 2 ranks failed: first rank 1 exit 1" in text and "- missing: 1 of 4 ranks: 2" in text
 
 
 def test_limits_are_those_of_all_ranks(run, baro, work, srun):

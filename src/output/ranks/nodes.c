@@ -130,7 +130,7 @@ void rank_nodes_done(struct ranks *r)
 #define OTHERS_LEAST 0.25 /* cores, and a twentieth of all */
 #define OTHERS_SHARE 0.05
 
-bool ranks_put_near_limit(const struct ranks *r, struct buf *b)
+void rank_nodes_near_limit(const struct ranks *r, struct buf *b)
 {
     const struct rank_node *most = NULL;
     for (size_t i = 0; i < r->n_nodes; i++) {
@@ -140,7 +140,7 @@ bool ranks_put_near_limit(const struct ranks *r, struct buf *b)
             most = n;
     }
     if (!most)
-        return false;
+        return;
     buf_printf(b, "the %zu ranks of ", most->ranks);
     text_escaped(b, most->name, strlen(most->name));
     buf_printf(b, " needed %s", most->needed_flags & BARO_VALUE_LOWER_BOUND ? "≈" : "≤");
@@ -150,10 +150,9 @@ bool ranks_put_near_limit(const struct ranks *r, struct buf *b)
     buf_str(b, " that they may have together (");
     text_escaped(b, most->source, strlen(most->source));
     buf_byte(b, ')');
-    return true;
 }
 
-bool ranks_put_others(const struct ranks *r, struct buf *b)
+void rank_nodes_others(const struct ranks *r, struct buf *b)
 {
     const struct rank_node *most = NULL;
     for (size_t i = 0; i < r->n_nodes; i++) {
@@ -163,10 +162,9 @@ bool ranks_put_others(const struct ranks *r, struct buf *b)
             most = n;
     }
     if (!most)
-        return false;
+        return;
     buf_str(b, "what is not of this job used ≈");
     fmt_decimal(b, most->others_cores, most->others_cores < 10 ? 2 : 1);
     buf_printf(b, " of the %.0f cores of ", most->cpus);
     text_escaped(b, most->name, strlen(most->name));
-    return true;
 }

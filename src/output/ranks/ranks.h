@@ -101,20 +101,19 @@ uint64_t ranks_missing(const struct ranks *r, struct buf *ret);
 /* baro_runset_spread() over all ranks. */
 int ranks_spread(const struct ranks *r, size_t row, struct baro_spread *ret);
 
-/* ---- words, for ranks_text() and pages ---- */
+/* ---- words, for ranks_text() and reports ---- */
 void ranks_put_number(const struct baro_fact *fact, double v, struct buf *b);
 /* What all ranks used together, with its mark; nothing if that is not known. */
 void ranks_put_all(const struct baro_fact *fact, const struct baro_spread *s, struct buf *b);
-void ranks_put_result(const struct ranks *r, struct buf *b); /* "exit 0", "2 ranks failed: rank 5 exit 1" */
-/* A sentence each. Return false if there is nothing to say. */
-bool ranks_put_slowest(const struct ranks *r, struct buf *b);
-bool ranks_put_missing(const struct ranks *r, struct buf *b);
-bool ranks_put_near_limit(const struct ranks *r, struct buf *b);
-bool ranks_put_others(const struct ranks *r, struct buf *b);
+/* Visits the sentences of the head, which are escaped: "end": "exit 0 after 1.03 s"; "slowest": ... */
+typedef void ranks_say(void *context, const char *label, struct buf *sentence);
+void ranks_each_sentence(const struct ranks *r, ranks_say *say, void *context);
 /* Visits the rows of the table: facts of the job, and the phases in which ranks differ most. label: raw bytes. */
 typedef void ranks_visit(void *context, const char *label, const struct baro_fact *fact, const struct baro_spread *s);
 void ranks_each_row(const struct ranks *r, ranks_visit *visit, void *context);
 
+/* The cores of each rank over time, or of several together, in blocks. */
+void ranks_picture(const struct ranks *r, struct report_style style, struct buf *ret);
 void ranks_text(const struct ranks *r, struct report_style style, struct buf *ret);
 void ranks_json(const struct ranks *r, struct buf *ret);
 /* Writes what jobstats keeps in Slurm's AdminComment, before gzip and base64. */

@@ -224,7 +224,7 @@ static void put_text(const struct ranks_advice *a, const struct cli *cli, struct
         void (*put)(const struct ranks_advice *a, struct buf *b);
     } rows[] = {
         {"cores", put_cores}, {"memory", put_memory}, {"time", put_time}, {"GPUs", put_gpus}, {"today", put_waste}};
-    struct buf text = {0};
+    struct buf text = {0}, names = {0};
     buf_printf(b, "After one run of %zu ranks on %zu node%s of ", a->r->n, a->r->n_nodes,
                a->r->n_nodes == 1 ? "" : "s");
     text_escaped(b, a->r->title, strnlen(a->r->title, 50));
@@ -235,8 +235,13 @@ static void put_text(const struct ranks_advice *a, const struct cli *cli, struct
             advise_put_line(cli, rows[i].label, &text, b);
         buf_clear(&text);
     }
-    if (ranks_put_missing(a->r, &text))
+    uint64_t missing = ranks_missing(a->r, &names);
+    if (missing) {
+        buf_printf(&text, "%llu of %u ranks: ", (unsigned long long)missing, a->r->count);
+        buf_add(&text, names.at, names.len);
         advise_put_line(cli, "missing", &text, b);
+    }
+    buf_done(&names);
     buf_done(&text);
     put_note(cli, a->partial, a->r->n, "run still, or their tapes are cut off: they may need more", b);
     put_note(cli, a->out_of_memory, a->r->n, "out of memory, so that what they needed is a lower bound", b);

@@ -111,14 +111,11 @@ static void put_meta(struct page *page, void *context)
     page_meta(page, "nodes", text);
 }
 
-static void put_paragraph(struct buf *html, const char *class, const char *before, struct buf *text)
+static void put_sentence(void *context, const char *label, struct buf *text)
 {
-    struct buf whole = {0};
-    buf_str(&whole, before);
-    buf_add(&whole, text->at, text->len);
-    buf_clear(text);
-    buf_printf(html, "<p class=\"%s\">", class);
-    page_prose_done(html, &whole);
+    struct buf *html = context;
+    buf_printf(html, "<p class=\"sentence\">%c%s: ", label[0] - 'a' + 'A', label + 1);
+    page_prose(html, (const char *)text->at, text->len);
     buf_str(html, "</p>\n");
 }
 
@@ -162,22 +159,11 @@ static void put_row(void *context, const char *label, const struct baro_fact *fa
 static void put_above(struct page *page, void *context)
 {
     struct ranks_page *p = context;
-    struct buf *html = page_html(page), b = {0};
+    struct buf *html = page_html(page);
     p->page = page;
     page_begin_section(page, "verdict", "In short");
     buf_str(html, "<div class=\"short\"><div>\n");
-    ranks_put_result(p->r, &b);
-    buf_printf(&b, " after ");
-    fmt_duration(&b, ranks_wall_ns(p->r));
-    put_paragraph(html, "sentence", "", &b);
-    if (ranks_put_slowest(p->r, &b))
-        put_paragraph(html, "sentence", "Slowest: ", &b);
-    if (ranks_put_near_limit(p->r, &b))
-        put_paragraph(html, "besides", "Memory: ", &b);
-    if (ranks_put_others(p->r, &b))
-        put_paragraph(html, "besides", "Others: ", &b);
-    if (ranks_put_missing(p->r, &b))
-        put_paragraph(html, "besides", "Missing: ", &b);
+    ranks_each_sentence(p->r, put_sentence, html);
     for (size_t at = 0; at < p->notes->len;) {
         const char *line = (const char *)p->notes->at + at, *end = memchr(line, '\n', p->notes->len - at);
         size_t n = end ? (size_t)(end - line) : p->notes->len - at;
@@ -191,7 +177,6 @@ static void put_above(struct page *page, void *context)
     page_begin_table(page, "job", "The job", "|all ranks>|least>|rank>|median>|most>|rank>|over mean>");
     ranks_each_row(p->r, put_row, p);
     page_end_table(page, 0, 0, "");
-    buf_done(&b);
 }
 
 /* ---- ranks over time ---- */
