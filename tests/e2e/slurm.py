@@ -120,4 +120,5 @@ def cluster(folder, examples=None):
                 break
             assert time.monotonic() < deadline, (folder / "ctld.log").read_text() + (folder / "out").read_text()
             time.sleep(0.2)
+        srun.conf = str(conf)
         yield srun

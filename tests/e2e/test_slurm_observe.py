@@ -58,9 +58,19 @@ def test_a_job_is_named_by_path_and_prolog(run, cluster, observed):
     assert "job 1 of root in main" in text
 
 
+def test_srun_in_a_recording_leaves_work_to_slurm(run, cluster, work):
+    environment = {"SLURM_CONF": cluster.conf}
+    run("run", "-q", "-o", work / "srun.baro", "--", "srun", "-n2", "true", env=environment, status=0)
+    (verdict,) = [v for v in run.summary(work / "srun.baro")["verdicts"] if v["rule"] == "client"]
+    assert verdict["title"] == "srun left work to Slurm, which is not in this recording."
+
+
 def test_array_tasks_are_jobs(run, cluster, observed, work):
-    done = cluster("--array=3-4", "-N1", "-n1", "-o", work / "out.%a", "--wait", "--wrap", "sleep 1.5", program="sbatch")
+    """What srun starts in them is in their control groups: it is no work that is not recorded."""
+    done = cluster("--array=3-4", "-N1", "-n1", "-o", work / "out.%a", "--wait", "--wrap", "srun sleep 1.5; sleep 1",
+                   program="sbatch")  # fmt: skip
     assert done.returncode == 0, done.stderr
     jobs = ended(run, observed, 2)
     assert len({json.dumps(j["launched"]["job_id"]) for j in jobs}) == 2
     assert all(j["tags"]["partition"] == "main" for j in jobs)
+    assert all("client" not in [v["rule"] for v in j["verdicts"]] for j in jobs)
