@@ -170,6 +170,16 @@ def test_ranks_of_two_jobs_are_a_list(run, work):
     record(run, {**RANK, "OMPI_COMM_WORLD_RANK": "1", "PMIX_NAMESPACE": "13"}, "-o", work / "b.baro")
     text = run("summary", work, status=0).stdout
     assert "2 tapes" in text and "all ranks" not in text
+    assert "b-r1.baro is a rank of another job" in text
+    assert "is a rank of another job" in run("report", "-o", work / "all.html", work, status=2).stderr
+
+
+def test_nodes_whose_times_do_not_touch(run, work):
+    """Here they ran one after the other; a clock that is wrong looks the same."""
+    for rank, node in enumerate(("n0", "n0", "n1")):
+        record(run, {**RANK, "OMPI_COMM_WORLD_RANK": str(rank), "SLURMD_NODENAME": node}, "-o", f"{work}/%r.baro")
+    text = " ".join(run("summary", work, status=0).stdout.split())
+    assert "clocks the ranks of n0 ended" in text and "before all others began" in text
 
 
 def test_a_rank_that_cant_be_read_is_named(run, work):
@@ -221,14 +231,14 @@ def test_advice_is_for_all_ranks(run, baro, work, srun):
     folder = srun_job(srun, baro, work, 8, slow=-1)
     found = json.loads(run("advise", "--json", folder, status=0).stdout)
     each = {e["rank"]: e["node"] for e in json.loads(run("summary", "--json", folder, status=0).stdout)["each"]}
-    needed = dict.fromkeys(each.values(), 0)
+    least, most = dict.fromkeys(each.values(), 0), dict.fromkeys(each.values(), 0)
     for rank, node in each.items():
-        needed[node] += run.summary(folder / f"{rank}.baro")["limits"]["memory_peak_bytes"]
-    assert {n["node"]: n["memory_bytes"] for n in found["nodes"]} == needed
-    step = 64 << 20
-    at_most = max(n["memory_at_most_bytes"] for n in found["nodes"])
-    asked = found["ask"]["memory_per_node_bytes"]
-    assert asked >= 1.25 * max(needed.values()) and asked % step == 0 and asked < 1.25 * at_most + step
+        limits = run.summary(folder / f"{rank}.baro")["limits"]
+        least[node] += limits["memory_peak_bytes"]
+        most[node] += limits["memory_peak_at_most_bytes"]
+    assert all(least[n["node"]] <= n["memory_bytes"] <= most[n["node"]] for n in found["nodes"])
+    step, asked = 64 << 20, found["ask"]["memory_per_node_bytes"]
+    assert asked >= 1.25 * max(least.values()) and asked % step == 0 and asked < 1.25 * max(most.values()) + step
     lines = run("advise", "--for", "slurm", folder, status=0).stdout
     assert "--nodes=4\n" in lines and "--ntasks=8\n" in lines and "--ntasks-per-node=2\n" in lines
     assert f"--mem={asked >> 20}M\n" in lines

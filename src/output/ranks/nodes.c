@@ -30,8 +30,13 @@ static int add_node(struct ranks *r, const char *name, size_t first, struct baro
     char *copy = more ? strdup(name) : NULL;
     if (!copy)
         return error_set(err, -ENOMEM, "out of memory");
-    r->node[r->n_nodes++] = (struct rank_node){
-        .name = copy, .first = first, .memory_allowed = NAN, .cores_allowed = NAN, .others_cores = NAN};
+    r->node[r->n_nodes++] = (struct rank_node){.name = copy,
+                                               .first = first,
+                                               .start_ns = INT64_MAX,
+                                               .end_ns = INT64_MIN,
+                                               .memory_allowed = NAN,
+                                               .cores_allowed = NAN,
+                                               .others_cores = NAN};
     return 0;
 }
 
@@ -102,6 +107,9 @@ void rank_nodes_finish(struct ranks *r)
 {
     for (size_t i = 0; i < r->n; i++) {
         struct rank_node *node = &r->node[r->at[i].node];
+        int64_t end_ns = rank_end_ns(&r->at[i]);
+        node->start_ns = r->at[i].start_ns < node->start_ns ? r->at[i].start_ns : node->start_ns;
+        node->end_ns = end_ns > node->end_ns ? end_ns : node->end_ns;
         for (size_t k = 0; k < RANK_CELLS; k++)
             node->memory[k] += fmaxf(0, r->at[i].memory[k]);
     }
@@ -167,4 +175,32 @@ void rank_nodes_others(const struct ranks *r, struct buf *b)
     fmt_decimal(b, most->others_cores, most->others_cores < 10 ? 2 : 1);
     buf_printf(b, " of the %.0f cores of ", most->cpus);
     text_escaped(b, most->name, strlen(most->name));
+}
+
+/* Ranks of a job run at the same time. Example: those of n3 begin at 10:00 and end at 10:05, all others run from 9:00
+ * to 9:05: its clock is wrong, or they ran one after the other. */
+void rank_nodes_clocks(const struct ranks *r, struct buf *b)
+{
+    const struct rank_node *first = r->node, *last = r->node; /* ends first; begins last */
+    int64_t others_from = INT64_MAX, others_to = INT64_MIN;
+    for (size_t i = 1; i < r->n_nodes; i++) {
+        first = r->node[i].end_ns < first->end_ns ? &r->node[i] : first;
+        last = r->node[i].start_ns > last->start_ns ? &r->node[i] : last;
+    }
+    for (size_t i = 0; i < r->n_nodes; i++) {
+        const struct rank_node *n = &r->node[i];
+        others_from = n != first && n->start_ns < others_from ? n->start_ns : others_from;
+        others_to = n != last && n->end_ns > others_to ? n->end_ns : others_to;
+    }
+    bool is_before = first->end_ns<others_from, is_after = last->start_ns> others_to;
+    if (r->n_nodes < 2 || (!is_before && !is_after))
+        return;
+    const struct rank_node *n = is_before ? first : last;
+    buf_str(b, "the ranks of ");
+    text_escaped(b, n->name, strlen(n->name));
+    buf_printf(b, " %s ", is_before ? "ended" : "began");
+    fmt_duration(b,
+                 is_before ? (uint64_t)others_from - (uint64_t)n->end_ns : (uint64_t)n->start_ns - (uint64_t)others_to);
+    buf_printf(b, "%s: its clock is wrong, or they ran at another time; wall time and sums at one moment say little",
+               is_before ? " before all others began" : " after all others had ended");
 }

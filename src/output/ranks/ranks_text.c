@@ -209,7 +209,7 @@ static void put_at_once(const struct ranks *r, struct buf *b)
 {
     if (!isnan(r->cores_most))
         buf_printf(b, "%s cores", CORES(r->cores_most));
-    if (isnan(r->memory_most))
+    if (!(r->memory_most > 0))
         return;
     buf_printf(b, "%s≈%s", b->len ? " and " : "", BYTES((uint64_t)r->memory_most));
     if (r->n_nodes > 1)
@@ -254,8 +254,13 @@ void ranks_each_sentence(const struct ranks *r, ranks_say *say, void *context)
     static const struct {
         const char *label;
         void (*put)(const struct ranks *r, struct buf *b);
-    } sentences[] = {{"end", put_end},         {"at once", put_at_once},          {"missing", put_missing},
-                     {"slowest", put_slowest}, {"memory", rank_nodes_near_limit}, {"others", rank_nodes_others}};
+    } sentences[] = {{"end", put_end},
+                     {"at once", put_at_once},
+                     {"missing", put_missing},
+                     {"slowest", put_slowest},
+                     {"memory", rank_nodes_near_limit},
+                     {"others", rank_nodes_others},
+                     {"clocks", rank_nodes_clocks}};
     for (size_t i = 0; i < sizeof(sentences) / sizeof(*sentences); i++) {
         struct buf b = {0};
         sentences[i].put(r, &b);

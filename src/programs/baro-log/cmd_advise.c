@@ -432,6 +432,8 @@ int cmd_advise(struct cli *cli, const struct settings *s, char **argv)
     if (code >= 0 && found) { /* they are parts of one run */
         code = advise_ranks(cli, s, &ranks, &out, &err);
     } else if (code >= 0) {
+        if (ranks.notes.len) /* of several jobs: then each is taken as a run */
+            cli_note(cli, "%.*s", (int)ranks.notes.len - 1, (const char *)ranks.notes.at);
         log_choose(&a.log, argv[0] != NULL);
         code = read_needs(&a, &err);
         if (code >= 0 && s->json)

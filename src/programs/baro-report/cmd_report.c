@@ -203,6 +203,8 @@ static int write_ranks(struct report_job *j, const struct report_format *format)
         code = rank_tapes_read(&tapes, BARO_FOLD_TIMELINE, &r, &err);
     if (found > 0 && code >= 0 && format->ranks(&r, &tapes.notes, &text) < 0)
         code = error_set(&err, -ENOMEM, "out of memory");
+    if (!found && tapes.notes.len)
+        cli_note(j->cli, "%.*s", (int)tapes.notes.len - 1, (const char *)tapes.notes.at);
     int status = code < 0 ? cli_fail(j->cli, &err)
                  : found  ? output_whole(j->cli, j->s->output, j->s->force, &text)
                           : -1;

@@ -15,7 +15,8 @@ struct rank_tapes {
     } * at; /* in the order of their ranks; of several tapes of a rank the newest attempt, the latest of these */
     size_t n;
     uint32_t ranks;   /* how many the job has; 0: not known */
-    struct buf notes; /* lines about the other tapes of a rank, and those that can't be read, escaped */
+    struct buf notes; /* escaped lines: the other tapes of a rank, and those that can't be read; if the tapes are ranks
+                       * of several jobs, one line that says so */
 };
 
 /* Returns 1 if the list has two tapes or more, and all that can be read are ranks of the same job and step; 0 if not; a
