@@ -40,6 +40,7 @@ struct rank {
 struct rank_node {
     char *name;
     size_t first, ranks;                  /* the first of its ranks, and how many they are */
+    int64_t start_ns, end_ns;             /* realtime: of its first rank, of its last */
     double cpu_ns;                        /* of its ranks together */
     double cpus;                          /* of the machine */
     double cores_allowed, memory_allowed; /* the tightest limits; memory: NAN: not known */
