@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 
 import pytest
 import slurm
@@ -160,6 +161,35 @@ def test_a_job_as_jobstats_keeps_it(run, baro, work, srun):
     one = json.loads(run("export", "--jobstats", folder / "0.baro", status=0).stdout)
     assert len(one["nodes"]) == 1
     assert run("export", "--jobstats", folder / "0.baro", folder).returncode != 0
+
+
+def test_top_shows_who_is_behind(run, baro, work):
+    """The one that has ended a phase comes after the one that is in it."""
+    script = """
+    test $OMPI_COMM_WORLD_RANK = 0 || "$BARO" phase load -- true
+    "$BARO" phase compute -- sh -c 'touch "$0.$OMPI_COMM_WORLD_RANK"; while test -e "$0"; do sleep 0.05; done' "$GO"
+    """
+    (work / "go").touch()
+    ranks = [
+        subprocess.Popen([baro, "run", "-q", "-o", f"{work}/ranks/%r.baro", "--", "sh", "-c", script],
+                         env={**os.environ, **RANK, "OMPI_COMM_WORLD_RANK": rank, "BARO": baro, "GO": f"{work}/go"})
+        for rank in "01"
+    ]  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not all((work / f"go.{rank}").exists() for rank in "01"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    while True:  # until both phases are on the tapes
+        lines = run("top", work / "ranks", status=0).stdout.splitlines()
+        if sum(line.endswith("compute") for line in lines) == 2 or time.monotonic() > deadline:
+            break
+        time.sleep(0.1)
+    assert lines[0].startswith("2 of 4 ranks run: ") and lines[0].endswith("; 2 have no tape")
+    assert [line.split()[0] for line in lines[2:]] == ["0", "1"]
+    (work / "go").unlink()
+    assert [r.wait(60) for r in ranks] == [0, 0]
+    lines = run("top", work / "ranks", status=0).stdout.splitlines()
+    assert lines[0].startswith("0 of 4 ranks run") and all(line.endswith("(ended)") for line in lines[2:])
 
 
 # ---- hostile and foreign tapes ----
