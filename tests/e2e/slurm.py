@@ -22,8 +22,8 @@ SlurmdPidFile={folder}/d.%n.pid
 SlurmdSpoolDir={folder}/spool.%n
 StateSaveLocation={folder}/state
 SlurmUser=root
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+ProctrackType=proctrack/{proctrack}
+TaskPlugin=task/{task}
 SwitchType=switch/none
 MpiDefault=none
 SelectType=select/cons_tres
@@ -36,6 +36,14 @@ ReturnToService=2
 NodeName=n[0-{last}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first_port}-{last_port}] CPUs=64 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+
+# Each job has a control group, and a prolog and an epilog of examples/slurm.
+GROUPS = """\
+Prolog={examples}/prolog.sh
+Epilog={examples}/epilog.sh
+PrologFlags=Alloc
+"""
+HIERARCHIES = ("freezer", "memory")
 
 
 def why_not():
@@ -59,23 +67,46 @@ def free_ports(n):
     raise AssertionError("no free ports")
 
 
+def why_no_groups():
+    """Why Slurm can't make control groups here; None: it can."""
+    missing = [h for h in HIERARCHIES if not os.access(f"/sys/fs/cgroup/{h}/tasks", os.W_OK)]
+    return f"no control groups of v1 to make: {missing[0]}" if missing else why_not()
+
+
+def remove_groups():
+    for hierarchy in HIERARCHIES:
+        for node in range(NODES):
+            for folder, _, _ in os.walk(f"/sys/fs/cgroup/{hierarchy}/slurm_n{node}", topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
+
+
 @contextlib.contextmanager
-def cluster(folder):
-    """Gives a function that runs srun with the arguments it gets."""
+def cluster(folder, examples=None):
+    """Gives a function that runs srun, or another program of Slurm, with the arguments it gets. examples: a folder with
+    a prolog and an epilog; then jobs have control groups."""
     port, host = free_ports(NODES + 1), socket.gethostname()
     (folder / "state").mkdir()
     conf = folder / "slurm.conf"
     conf.write_text(CONF.format(host=host, folder=folder, port=port, first_port=port + 1, last_port=port + NODES,
-                                last=NODES - 1))  # fmt: skip
+                                last=NODES - 1, proctrack="cgroup" if examples else "linuxproc",
+                                task="cgroup" if examples else "none"))  # fmt: skip
+    if examples:
+        with conf.open("a") as f:
+            f.write(GROUPS.format(examples=examples))
+        (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nConstrainRAMSpace=yes\nConstrainCores=no\n")
     environment = {**os.environ, "SLURM_CONF": str(conf), "PATH": os.environ["PATH"] + ":/usr/sbin"}
     with open(folder / "out", "wb") as out, contextlib.ExitStack() as held:
+        if examples:
+            held.callback(remove_groups)
+
         def daemon(*argv):
             process = subprocess.Popen(argv, env=environment, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
             held.callback(process.wait)
             held.callback(process.terminate)
 
-        def srun(*argv, timeout=120, env=()):
-            return subprocess.run(["srun", *map(str, argv)], env={**environment, **dict(env)}, timeout=timeout,
+        def srun(*argv, timeout=120, env=(), program="srun"):
+            return subprocess.run([program, *map(str, argv)], env={**environment, **dict(env)}, timeout=timeout,
                                   capture_output=True, text=True)  # fmt: skip
 
         daemon("slurmctld", "-D", "-c")
@@ -89,4 +120,5 @@ def cluster(folder):
                 break
             assert time.monotonic() < deadline, (folder / "ctld.log").read_text() + (folder / "out").read_text()
             time.sleep(0.2)
+        srun.conf = str(conf)
         yield srun

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 
 import pytest
 import slurm
@@ -111,6 +112,13 @@ def test_ranks_of_slurm_are_one_job(run, baro, work, srun):
     assert (found["ranks"], found["missing"], found["step_id"]) == (8, 0, "0")
     assert [e["rank"] for e in found["each"]] == list(range(8))
     assert sorted(e["node"] for e in found["each"]) == sorted([f"n{i}" for i in range(4)] * 2)
+    assert [(n["node"], n["ranks"]) for n in sorted(found["nodes"], key=lambda n: n["node"])] == [
+        (f"n{i}", 2) for i in range(4)]  # fmt: skip
+    for node in found["nodes"]:
+        of = [run.summary(folder / f"{e['rank']}.baro") for e in found["each"] if e["node"] == node["node"]]
+        assert node["cpu_ns"] == sum(s["job"]["cpu_ns"] for s in of)
+        assert node["memory_needed_bytes"] == sum(s["limits"]["memory_peak_bytes"] for s in of)
+        assert {s["host"]["ranks_beside"] for s in of} == {1}
     facts = {(f["scope"], f["name"], f["fact"]): f for f in found["facts"]}
     cpu = [run.summary(folder / f"{i}.baro")["job"]["cpu_ns"] for i in range(8)]
     assert facts["job", None, "cpu_ns"]["all"] == sum(cpu)
@@ -155,6 +163,35 @@ def test_a_job_as_jobstats_keeps_it(run, baro, work, srun):
     assert run("export", "--jobstats", folder / "0.baro", folder).returncode != 0
 
 
+def test_top_shows_who_is_behind(run, baro, work):
+    """The one that has ended a phase comes after the one that is in it."""
+    script = """
+    test $OMPI_COMM_WORLD_RANK = 0 || "$BARO" phase load -- true
+    "$BARO" phase compute -- sh -c 'touch "$0.$OMPI_COMM_WORLD_RANK"; while test -e "$0"; do sleep 0.05; done' "$GO"
+    """
+    (work / "go").touch()
+    ranks = [
+        subprocess.Popen([baro, "run", "-q", "-o", f"{work}/ranks/%r.baro", "--", "sh", "-c", script],
+                         env={**os.environ, **RANK, "OMPI_COMM_WORLD_RANK": rank, "BARO": baro, "GO": f"{work}/go"})
+        for rank in "01"
+    ]  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not all((work / f"go.{rank}").exists() for rank in "01"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    while True:  # until both phases are on the tapes
+        lines = run("top", work / "ranks", status=0).stdout.splitlines()
+        if sum(line.endswith("compute") for line in lines) == 2 or time.monotonic() > deadline:
+            break
+        time.sleep(0.1)
+    assert lines[0].startswith("2 of 4 ranks run: ") and lines[0].endswith("; 2 have no tape")
+    assert [line.split()[0] for line in lines[2:]] == ["0", "1"]
+    (work / "go").unlink()
+    assert [r.wait(60) for r in ranks] == [0, 0]
+    lines = run("top", work / "ranks", status=0).stdout.splitlines()
+    assert lines[0].startswith("0 of 4 ranks run") and all(line.endswith("(ended)") for line in lines[2:])
+
+
 # ---- hostile and foreign tapes ----
 
 
@@ -163,6 +200,16 @@ def test_ranks_of_two_jobs_are_a_list(run, work):
     record(run, {**RANK, "OMPI_COMM_WORLD_RANK": "1", "PMIX_NAMESPACE": "13"}, "-o", work / "b.baro")
     text = run("summary", work, status=0).stdout
     assert "2 tapes" in text and "all ranks" not in text
+    assert "b-r1.baro is a rank of another job" in text
+    assert "is a rank of another job" in run("report", "-o", work / "all.html", work, status=2).stderr
+
+
+def test_nodes_whose_times_do_not_touch(run, work):
+    """Here they ran one after the other; a clock that is wrong looks the same."""
+    for rank, node in enumerate(("n0", "n0", "n1")):
+        record(run, {**RANK, "OMPI_COMM_WORLD_RANK": str(rank), "SLURMD_NODENAME": node}, "-o", f"{work}/%r.baro")
+    text = " ".join(run("summary", work, status=0).stdout.split())
+    assert "clocks the ranks of n0 ended" in text and "before all others began" in text
 
 
 def test_a_rank_that_cant_be_read_is_named(run, work):
@@ -192,6 +239,10 @@ def test_ranks_as_a_page(run, work):
     assert "1 of 4 ranks: 2" in page.replace("\u00a0", " ")
     assert page.count("<g><title>rank ") == 3
     assert run("report", "-o", work / "ranks.html", work / "ranks").returncode != 0  # it exists
+    run("report", "-o", work / "ranks.md", work / "ranks", status=0)
+    text = (work / "ranks.md").read_text()
+    assert hostile not in text and text.startswith("## `") and ", 3 ranks on 1 node\n" in text
+    assert "- end: 2 ranks failed: first rank 1 exit 1" in text and "- missing: 1 of 4 ranks: 2" in text
 
 
 def test_limits_are_those_of_all_ranks(run, baro, work, srun):
@@ -202,8 +253,29 @@ def test_limits_are_those_of_all_ranks(run, baro, work, srun):
     assert run("check", "--max", f"processes<={sum(each) - 1}", folder).returncode == 1
     (folder / "1.baro").unlink()
     assert "1 of 4 ranks are missing" in run("check", "--max", f"processes<={sum(each)}", folder).stdout
-    assert "ranks of one job" in run("advise", folder, status=2).stderr
     assert "in its folders" in run("ls", work, status=0).stderr
+
+
+def test_advice_is_for_all_ranks(run, baro, work, srun):
+    """Memory for the node that needed most, by the rule of one run: a quarter more, in steps of 64 MiB."""
+    folder = srun_job(srun, baro, work, 8, slow=-1)
+    found = json.loads(run("advise", "--json", folder, status=0).stdout)
+    each = {e["rank"]: e["node"] for e in json.loads(run("summary", "--json", folder, status=0).stdout)["each"]}
+    least, most = dict.fromkeys(each.values(), 0), dict.fromkeys(each.values(), 0)
+    for rank, node in each.items():
+        limits = run.summary(folder / f"{rank}.baro")["limits"]
+        least[node] += limits["memory_peak_bytes"]
+        most[node] += limits["memory_peak_at_most_bytes"]
+    assert all(least[n["node"]] <= n["memory_bytes"] <= most[n["node"]] for n in found["nodes"])
+    step, asked = 64 << 20, found["ask"]["memory_per_node_bytes"]
+    assert asked >= 1.25 * max(least.values()) and asked % step == 0 and asked < 1.25 * max(most.values()) + step
+    lines = run("advise", "--for", "slurm", folder, status=0).stdout
+    assert "--nodes=4\n" in lines and "--ntasks=8\n" in lines and "--ntasks-per-node=2\n" in lines
+    assert f"--mem={asked >> 20}M\n" in lines
+    (folder / "3.baro").unlink()
+    text = run("advise", folder, status=0).stdout
+    assert "After one run of 7 ranks on 4 nodes" in text and "1 of 8 ranks: 3" in text
+    assert "--ntasks=8\n" in text and "--ntasks-per-node" not in text
 
 
 def test_no_variable_leaves_the_folder(run, work):

@@ -7,6 +7,7 @@
 #include "unit.h"
 #include "files.h"
 #include "recorder/collectors/cgroups/names.h"
+#include "recorder/collectors/cgroups/slurm_job.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define UID "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
@@ -127,5 +128,41 @@ TEST(hostile_files)
     expect(dir, "/docker/" ID, true, &unknown);
     close(fd);
     free(large);
+    files_remove(dir);
+}
+
+TEST(jobs_of_slurm)
+{
+    static const struct {
+        const char *path, *id, *step, *title;
+    } cases[] = {
+        {"/slurm/uid_1000/job_4711", "4711", "", "job 4711 of alice in main"},
+        {"/slurm_n1/uid_1000/job_4711/step_batch", "4711", "batch", "job 4711 step batch of alice in main"},
+        {"/system.slice/slurmstepd.scope/job_4711", "4711", "", "job 4711 of alice in main"},
+        {"/system.slice/n1_slurmstepd.scope/job_4711/step_0/user/task_0", "4711", "0",
+         "job 4711 step 0 of alice in main"},
+        {"/slurm/uid_7/job_12", "12", "", "job 12"},
+        {"/slurm/uid_7/job_..", "", "", ""},
+        {"/jobs/job_4711", "", "", ""},
+        {"/slurm/uid_7/job_", "", "", ""},
+    };
+    char dir[sizeof(FILES_NAME)];
+    struct slurm_job job;
+    files_make(dir);
+    files_put(dir, "run/barograph/slurm/4711", "user=alice\npartition=main\n=x\nno line\nb d=1\narray=4700_11\n");
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        assert_int_equal(slurm_job_read(fd, cases[i].path, true, &job), *cases[i].id != 0);
+        assert_string_equal(job.id, cases[i].id);
+        assert_string_equal(job.step, cases[i].step);
+        assert_string_equal(job.title, cases[i].title);
+    }
+    slurm_job_read(fd, cases[0].path, true, &job);
+    assert_int_equal(job.n_tags, 3);
+    assert_string_equal(job.tag[2], "array=4700_11");
+    slurm_job_read(fd, cases[0].path, false, &job);
+    assert_int_equal(job.n_tags, 1);
+    assert_string_equal(job.tag[0], "uid=1000");
+    close(fd);
     files_remove(dir);
 }

@@ -56,6 +56,22 @@ TEST(slurm)
     assert_int_equal(l.attempt, 2);
 }
 
+/* Node 2 of "4(x2),3" has 3 tasks. */
+TEST(slurm_tasks_of_a_node)
+{
+    static const struct {
+        const char *list, *node;
+        uint32_t n;
+    } rows[] = {{"4(x2),3", "0", 4}, {"4(x2),3", "1", 4},   {"4(x2),3", "2", 3}, {"4(x2),3", "3", 0},
+                {"16", "0", 16},     {"4(x2),3", "x", 4},   {"", "0", 0},        {"4(x", "0", 0},
+                {"4(x2", "0", 0},    {"9999999999", "0", 0}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        ENVIRONMENT("SLURM_STEP_ID", "2", "SLURM_PROCID", "3", "SLURM_LOCALID", "1", "SLURM_STEP_NUM_TASKS", "11",
+                    "SLURM_STEP_TASKS_PER_NODE", rows[i].list, "SLURM_NODEID", rows[i].node);
+        expect("", "3", 11, "1", rows[i].n);
+    }
+}
+
 /* mpirun within srun: all of its ranks on a machine have the SLURM_PROCID of its daemon. */
 TEST(mpirun_in_slurm)
 {

@@ -638,5 +638,6 @@ TEST(clients)
             fail_msg("%s", of[i].cmdline ? of[i].cmdline : of[i].name);
     }
     assert_true(client_note_server("tmux: server") & client_note("tmux: client", "tmux new make"));
+    assert_true(client_note_server("slurmstepd") & client_note("srun", "srun ./app"));
     assert_int_equal(client_note_server(""), 0);
 }

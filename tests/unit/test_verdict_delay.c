@@ -96,6 +96,19 @@ TEST(neighbours_take_no_more_than_they_use)
     assert_non_null(strstr(title, "Besides, its threads waited for each other at least 80.0 s"));
 }
 
+/* What the other ranks of the machine used is among what others used. */
+TEST(ranks_of_the_job_are_no_others)
+{
+    world_init(&w);
+    w.e.job.grown[FOLD_CPU] = w.e.job.grown[FOLD_RUN_DELAY] = 200e9;
+    w.e.host_mean_cores = 3.2;
+    w.e.host_others_cores = 1.2;
+    w.e.ranks_beside = 3;
+    assert_non_null(strstr(says("cpu-neighbour"), "machine, 3 other ranks of the job among them, kept 1.2"));
+    w.e.ranks_beside = 0;
+    assert_non_null(strstr(says("cpu-neighbour"), "Other processes of the machine kept 1.2"));
+}
+
 TEST(a_curve_that_was_never_read)
 {
     struct points h;

@@ -60,6 +60,7 @@ static bool summary_subject_init(struct summary_subject *s, const struct baro_he
     summary_copy_text(s->rank, sizeof(s->rank), h->rank);
     summary_copy_text(s->node, sizeof(s->node), h->node);
     s->ranks = h->ranks;
+    s->local_ranks = h->local_ranks;
     s->attempt = h->attempt;
     summary_copy_text(s->host, sizeof(s->host), h->host);
     summary_copy_text(s->kernel, sizeof(s->kernel), h->kernel);

@@ -102,7 +102,7 @@ struct summary_subject {
     uint32_t numa_nodes; /* 0: not known */
     char event_source[16], exit_source[16], perf_refused[32];
     char job_id[64], step_id[64], rank[32], node[128]; /* of the batch system and the launcher of ranks; "": none */
-    uint32_t ranks, attempt;                           /* 0: not known */
+    uint32_t ranks, local_ranks, attempt;              /* 0: not known */
     int64_t start_realtime_ns;
     uint64_t memory_total;
     uint32_t cpus;

@@ -56,6 +56,7 @@
     FACT(host_cores, "host", "cores")                                                                                  \
     FACT(host_mean_cores, "host", "cpu_mean_cores")                                                                    \
     FACT(host_others_cores, "host", "cpu_others_mean_cores")                                                           \
+    FACT(ranks_beside, "host", "ranks_beside")                                                                         \
     FACT(host_steal_ratio, "host", "cpu_steal_ratio")                                                                  \
     FACT(host_swap_in_bytes, "host", "swap_in_bytes")                                                                  \
     FACT(host_swap_out_bytes, "host", "swap_out_bytes")                                                                \

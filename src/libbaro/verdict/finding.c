@@ -111,6 +111,14 @@ struct words words_cores(double cores, unsigned flags)
     return words_of(&b);
 }
 
+struct words words_ranks_beside(const struct evidence *e)
+{
+    struct buf b = {0};
+    if (e->ranks_beside >= 1)
+        buf_printf(&b, ", %.0f other rank%s of the job among them,", e->ranks_beside, e->ranks_beside > 1 ? "s" : "");
+    return words_of(&b);
+}
+
 struct words words_first(struct words w)
 {
     if (w.at[0] >= 'a' && w.at[0] <= 'z')

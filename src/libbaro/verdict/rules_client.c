@@ -29,7 +29,7 @@ static const struct client {
     {"systemd-run", "", "", "", "systemd", "With --scope it stays in the job."},
     {"at", "", " -l| -d| -r| -c", "", "the at daemon", INSIDE},
     {"sbatch", "", "", "", "Slurm", INSIDE},
-    {"srun", "", "", "", "Slurm", INSIDE},
+    {"srun", "", "", "slurmstepd", "Slurm", INSIDE}, /* the job may be the control group of a whole job of Slurm */
     {"ssh", "", "git-upload-pack|git-receive-pack|rsync --server|sftp| -N| -W", "", "another machine", INSIDE},
 };
 #define CLIENTS (sizeof(clients) / sizeof(*clients))

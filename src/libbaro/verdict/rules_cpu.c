@@ -130,19 +130,27 @@ static bool cpu_neighbour(const struct evidence *e, const struct stretch *s, str
           machine_cores(e, s) >= NEIGHBOUR_FULL * e->host_cores) ||
         is_throttled(e, s))
         return false;
-    find_title(f,
-               "Other processes of the machine kept %s of its %s cores busy: because of them it waited %s for a core, "
-               "%s of the time in which it could have run.",
-               words_cores(others, of_others).at, words_cores(e->host_cores, 0).at, words_duration(lost, of_lost).at,
-               words_percent(share, of_lost | inverted(s->flags[FOLD_CPU])).at);
+    find_title(
+        f,
+        "Other processes of the machine%s kept %s of its %s cores busy: because of them it waited %s for a core, "
+        "%s of the time in which it could have run.",
+        words_ranks_beside(e).at, words_cores(others, of_others).at, words_cores(e->host_cores, 0).at,
+        words_duration(lost, of_lost).at, words_percent(share, of_lost | inverted(s->flags[FOLD_CPU])).at);
     if (own >= NEIGHBOUR_OWN * lost)
         find_title(f, " Besides, its threads waited for each other %s: more of them could run than its %s core%s.",
                    words_duration(own, s->flags[FOLD_RUN_DELAY]).at, words_cores(e->cores, 0).at,
                    e->cores > 1 ? "s" : "");
-    find_advice(f, "Measure it again on a quiet machine, or give it cores of its own (cpuset, a higher cpu.weight).");
-    find_brief(f, "others kept %s of %s cores busy; waited %s", words_cores(others, of_others | SIGNS).at,
-               words_cores(e->host_cores, 0).at, words_duration(lost, of_lost | SIGNS).at);
-    find_hint(f, "measure on a quiet machine");
+    bool has_ranks = e->ranks_beside >= 1; /* whether they or others used it is not on this tape */
+    find_advice(f, has_ranks
+                       ? "`baro summary` of the tapes of all ranks says whether it was ranks or others. Give each "
+                         "rank cores of its own (srun --cpu-bind=cores, mpirun --bind-to core), or start fewer "
+                         "of them on a machine."
+                       : "Measure it again on a quiet machine, or give it cores of its own (cpuset, a higher "
+                         "cpu.weight).");
+    find_brief(f, "others%s kept %s of %s cores busy; waited %s", has_ranks ? " and ranks" : "",
+               words_cores(others, of_others | SIGNS).at, words_cores(e->host_cores, 0).at,
+               words_duration(lost, of_lost | SIGNS).at);
+    find_hint(f, has_ranks ? "give ranks cores of their own" : "measure on a quiet machine");
     find_number(f, s->phase ? "others_cores" : "host.cpu_others_mean_cores", others, of_others, BARO_UNIT_REAL);
     find_number(f, s->phase ? "run_delay_ns" : "job.run_delay_ns", GROWN(s, FOLD_RUN_DELAY), BARO_UNIT_NS);
     find_number(f, "lost_to_others_ns", lost, of_lost, BARO_UNIT_NS);

@@ -217,7 +217,9 @@ static bool gpu_shared(const struct evidence *e, const struct stretch *s, struct
     (void)s;
     if (!g)
         return false;
-    find_title(f, "Processes that are not the job's used %s of %s.", words_percent(g->busy_others, 0).at, g->name);
+    find_title(f, "Processes that are not %s used %s of %s.",
+               e->ranks_beside >= 1 ? "this rank's, other ranks of the job or not," : "the job's",
+               words_percent(g->busy_others, 0).at, g->name);
     find_advice(f, "Use another GPU (CUDA_VISIBLE_DEVICES), or see who they are with nvidia-smi; times are not to be "
                    "compared with those of a GPU of its own.");
     find_brief(f, "others used %s of %s", words_percent(g->busy_others, 0).at, g->name);

@@ -171,8 +171,8 @@ static void title_size(const struct evidence *e, struct finding *f, const struct
     if (!(cores >= 1))
         find_title(f, "; for how many cores it had work is not known");
     if (need->flags & BARO_NEED_NEIGHBOURS)
-        find_title(f, ", because others used %s of the machine's %s cores", words_cores(FACT(e, host_others_cores)).at,
-                   words_cores(FACT(e, host_cores)).at);
+        find_title(f, ", because others%s used %s of the machine's %s cores", words_ranks_beside(e).at,
+                   words_cores(FACT(e, host_others_cores)).at, words_cores(FACT(e, host_cores)).at);
     find_title(f, ".");
 }
 

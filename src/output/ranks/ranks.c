@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/ranks/ranks.h"
+#include "output/ranks/nodes.h"
 
 #include <errno.h>
 #include <math.h>
@@ -37,6 +37,7 @@ void ranks_done(struct ranks *r)
         free(r->at[i].gpu);
     }
     free(r->at);
+    rank_nodes_done(r);
     free(r->title);
     free(r->slowest.phase);
     baro_runset_free(r->set);
@@ -69,7 +70,7 @@ uint64_t ranks_wall_ns(const struct ranks *r)
 
 /* ---- adding ---- */
 
-static double number_of(const struct baro_summary *s, const char *section, const char *fact, size_t row)
+double rank_number(const struct baro_summary *s, const char *section, const char *fact, size_t row)
 {
     const struct baro_fact *is = baro_summary_fact(baro_summary_fact_find(section, fact));
     struct baro_value v = report_row(s, section, fact, row);
@@ -87,9 +88,9 @@ static bool take_gpus(struct rank *to, const struct baro_summary *s)
             !ranks_number(name + 3, &number))
             continue;
         to->gpu[to->gpus++] = (struct rank_gpu){.number = number,
-                                                .busy_ratio = number_of(s, "gpus", "busy_ratio", i),
-                                                .memory_peak = number_of(s, "gpus", "memory_used_peak_bytes", i),
-                                                .memory_total = number_of(s, "gpus", "memory_total_bytes", i)};
+                                                .busy_ratio = rank_number(s, "gpus", "busy_ratio", i),
+                                                .memory_peak = rank_number(s, "gpus", "memory_used_peak_bytes", i),
+                                                .memory_total = rank_number(s, "gpus", "memory_total_bytes", i)};
     }
     return !n || to->gpu;
 }
@@ -133,25 +134,30 @@ int ranks_add(struct ranks *r, const char *tape, const struct baro_header *h, co
         return error_set(err, -ENOMEM, "out of memory");
     }
     struct baro_value status = report_fact(s, "exit", "wait_status"), node = report_header(h, "node");
+    double recorder_ns = rank_number(s, "recorder", "cpu_ns", 0);
     struct rank *to = &r->at[r->n++];
     *to = (struct rank){.tape = copy,
                         .start_ns = later(baro_header_start_realtime_ns(h), report_u64(s, "", "start_ns")),
                         .wall_ns = report_u64(s, "", "wall_ns"),
                         .status = status.absent ? -1 : (int)status.u64,
-                        .cpu_ns = number_of(s, "job", "cpu_ns", 0),
-                        .waited_ns = number_of(s, "job", "run_delay_ns", 0),
-                        .cores_allowed = number_of(s, "limits", "cores_at_most", 0),
-                        .is_bound = strcmp(report_text(s, "limits", "cores_at_most_source"), "affinity") == 0,
-                        .memory_allowed = number_of(s, "limits", "memory_at_most_bytes", 0),
-                        .cpus = number_of(s, "", "cpus", 0)};
+                        .cpu_ns = rank_number(s, "job", "cpu_ns", 0),
+                        .waited_ns = rank_number(s, "job", "run_delay_ns", 0),
+                        .others_cores = rank_number(s, "host", "cpu_others_mean_cores", 0),
+                        .watched_ns = rank_number(s, "host", "watched_ns", 0)};
+    to->own_ns = (isnan(to->cpu_ns) ? 0 : to->cpu_ns) + (isnan(recorder_ns) ? 0 : recorder_ns);
+    struct baro_need need = BARO_NEED_INIT;
+    if (baro_fold_need(fold, &need) == 0)
+        to->need = need;
     ranks_number(report_header(h, "rank").text, &to->number);
-    copy_text(to->node, sizeof(to->node), *node.text ? node.text : baro_header_host(h));
+    copy_text(to->boot_id, sizeof(to->boot_id), report_header(h, "boot_id").text);
     if (!r->count)
         r->count = (uint32_t)report_header(h, "ranks").u64;
     copy_text(r->job, sizeof(r->job), baro_header_job_id(h));
     copy_text(r->step, sizeof(r->step), report_header(h, "step_id").text);
     take_course(to, s);
-    return take_gpus(to, s) ? 0 : error_set(err, -ENOMEM, "out of memory");
+    if (!take_gpus(to, s))
+        return error_set(err, -ENOMEM, "out of memory");
+    return rank_nodes_add(r, to, *node.text ? node.text : baro_header_host(h), s, err);
 }
 
 /* ---- one time axis ---- */
@@ -302,6 +308,7 @@ int ranks_finish(struct ranks *r, struct baro_error *err)
     if (!r->n)
         return error_set(err, -EINVAL, "there are no ranks");
     align(r);
+    rank_nodes_finish(r);
     slowest_by_phase(r);
     bool is_whole = true; /* what one did until another failed says nothing */
     for (size_t i = 0; i < r->n; i++)
@@ -336,16 +343,4 @@ uint64_t ranks_missing(const struct ranks *r, struct buf *ret)
     if (shown > MISSING_SHOWN)
         buf_str(ret, ", ...");
     return missing;
-}
-
-double ranks_node_memory(const struct ranks *r, size_t first)
-{
-    double sum[RANK_CELLS] = {0}, most = 0;
-    for (size_t i = first; i < r->n; i++) {
-        for (size_t k = 0; k < RANK_CELLS && strcmp(r->at[i].node, r->at[first].node) == 0; k++)
-            sum[k] += fmax(0, (double)r->at[i].memory[k]);
-    }
-    for (size_t k = 0; k < RANK_CELLS; k++)
-        most = fmax(most, sum[k]);
-    return most;
 }

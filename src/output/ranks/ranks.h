@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "baro/advice.h"
 #include "baro/header.h"
 #include "baro/runset.h"
 #include "base/buf.h"
@@ -12,28 +13,44 @@
 
 #define RANK_CELLS 64u   /* of the job's time, for curves */
 #define RANK_COURSE 192u /* stretches of a summary at most */
-#define RANK_NODE_SIZE 128u
 
 struct rank {
     uint32_t number;
-    char *tape; /* as the user may name it */
-    char node[RANK_NODE_SIZE];
+    char *tape;       /* as the user may name it */
+    size_t node;      /* position */
+    char boot_id[40]; /* of its machine; "": not known */
     int64_t start_ns; /* realtime */
     uint64_t wall_ns;
-    int status;                           /* of wait(2); -1: not known */
-    double cores_allowed, memory_allowed; /* the tightest limits; memory: bytes; NAN: not known */
-    bool is_bound;                        /* the cores are those that it is bound to, not those of a group of ranks */
-    double cpus;                          /* of the machine */
-    struct rank_gpu {                     /* those that the job used */
+    int status;       /* of wait(2); -1: not known */
+    struct rank_gpu { /* those that the job used */
         unsigned number;
         double busy_ratio, memory_peak, memory_total;
     } * gpu;
     size_t gpus;
-    double cpu_ns, waited_ns; /* waited: for a core; NAN: not known */
+    double cpu_ns, waited_ns;        /* waited: for a core; NAN: not known */
+    double own_ns;                   /* CPU time with that of its recorder; 0: not known */
+    double others_cores, watched_ns; /* what all others used of its machine, and for how long that was read */
+    struct baro_need need;           /* size 0: the fold had no verdicts */
     /* the course in stretches: cores, and bytes of memory; below 0: not known. Later in cells of the job's time */
     uint64_t width_ns, origin_ns;
     float cores[RANK_COURSE], memory[RANK_COURSE];
     size_t stretches;
+};
+
+struct rank_node {
+    char *name;
+    size_t first, ranks;                  /* the first of its ranks, and how many they are */
+    int64_t start_ns, end_ns;             /* realtime: of its first rank, of its last */
+    double cpu_ns;                        /* of its ranks together */
+    double cpus;                          /* of the machine */
+    double cores_allowed, memory_allowed; /* the tightest limits; memory: NAN: not known */
+    char *source;                         /* of the limit on memory; NULL: not known */
+    bool is_shared;                       /* it is one limit of all of them together */
+    double needed;                        /* the most that each needed, added up */
+    unsigned needed_flags;
+    float memory[RANK_CELLS]; /* of its ranks together, over the job's time */
+    double memory_most;       /* the most of that */
+    double others_cores;      /* what was none of the job's used of the machine; NAN: not known */
 };
 
 /* Which rank the others waited for, as far as it can be told. */
@@ -52,6 +69,8 @@ struct ranks {
     uint32_t count;  /* how many the job has; 0: not known */
     struct rank *at; /* in the order of their numbers; a column of the set each */
     size_t n, room;
+    struct rank_node *node; /* in the order of their first ranks */
+    size_t n_nodes, nodes_room;
     struct baro_runset *set;
     /* over the job's time */
     int64_t start_ns, end_ns;
@@ -63,12 +82,17 @@ struct ranks {
 bool ranks_number(const char *text, uint32_t *ret);
 
 int ranks_begin(struct ranks *r, struct baro_error *err);
-/* Adds a rank; in the order of their numbers. fold: with a timeline, finished. Returns 0 or -ENOMEM. */
+/* Adds a rank; in the order of their numbers. fold: with a timeline, and with verdicts if need is wanted. Returns 0 or
+ * -ENOMEM. */
 int ranks_add(struct ranks *r, const char *tape, const struct baro_header *h, const struct baro_fold *fold,
               struct baro_error *err);
 /* Call it after the last one. */
 int ranks_finish(struct ranks *r, struct baro_error *err);
 void ranks_done(struct ranks *r);
+static inline const char *rank_node(const struct ranks *r, size_t rank)
+{
+    return r->node[r->at[rank].node].name;
+}
 int64_t rank_end_ns(const struct rank *rank); /* realtime */
 uint64_t ranks_wall_ns(const struct ranks *r);
 
@@ -78,21 +102,19 @@ uint64_t ranks_missing(const struct ranks *r, struct buf *ret);
 /* baro_runset_spread() over all ranks. */
 int ranks_spread(const struct ranks *r, size_t row, struct baro_spread *ret);
 
-/* ---- words, for ranks_text() and pages ---- */
+/* ---- words, for ranks_text() and reports ---- */
 void ranks_put_number(const struct baro_fact *fact, double v, struct buf *b);
 /* What all ranks used together, with its mark; nothing if that is not known. */
 void ranks_put_all(const struct baro_fact *fact, const struct baro_spread *s, struct buf *b);
-void ranks_put_result(const struct ranks *r, struct buf *b); /* "exit 0", "2 ranks failed: rank 5 exit 1" */
-/* A sentence each. Return false if there is nothing to say. */
-bool ranks_put_slowest(const struct ranks *r, struct buf *b);
-bool ranks_put_missing(const struct ranks *r, struct buf *b);
-size_t ranks_nodes(const struct ranks *r);
-/* The most memory that the ranks on the node of this one held at one moment, counted from this one on. */
-double ranks_node_memory(const struct ranks *r, size_t first);
+/* Visits the sentences of the head, which are escaped: "end": "exit 0 after 1.03 s"; "slowest": ... */
+typedef void ranks_say(void *context, const char *label, struct buf *sentence);
+void ranks_each_sentence(const struct ranks *r, ranks_say *say, void *context);
 /* Visits the rows of the table: facts of the job, and the phases in which ranks differ most. label: raw bytes. */
 typedef void ranks_visit(void *context, const char *label, const struct baro_fact *fact, const struct baro_spread *s);
 void ranks_each_row(const struct ranks *r, ranks_visit *visit, void *context);
 
+/* The cores of each rank over time, or of several together, in blocks. */
+void ranks_picture(const struct ranks *r, struct report_style style, struct buf *ret);
 void ranks_text(const struct ranks *r, struct report_style style, struct buf *ret);
 void ranks_json(const struct ranks *r, struct buf *ret);
 /* Writes what jobstats keeps in Slurm's AdminComment, before gzip and base64. */

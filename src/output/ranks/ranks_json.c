@@ -35,11 +35,28 @@ static void put_row(struct json *j, const struct ranks *r, size_t row)
     json_end(j, '}');
 }
 
-static void put_rank(struct json *j, const struct rank *at)
+static void put_node(struct json *j, const struct rank_node *at)
 {
     json_begin(j, '{');
+    json_key_text(j, "node", at->name);
+    json_key_u64(j, "ranks", at->ranks);
+    json_key_double(j, "cpu_ns", at->cpu_ns);
+    json_key_double(j, "cores_allowed", at->cores_allowed);
+    json_key_double(j, "others_cores", at->others_cores);
+    json_key_double(j, "memory_most_bytes", at->memory_most);
+    json_key_double(j, "memory_needed_bytes", at->needed);
+    json_key_double(j, "memory_allowed_bytes", at->memory_allowed);
+    json_key_text(j, "memory_allowed_source", at->source);
+    json_key_bool(j, "memory_is_allowed_together", at->is_shared);
+    json_end(j, '}');
+}
+
+static void put_rank(struct json *j, const struct ranks *r, size_t i)
+{
+    const struct rank *at = &r->at[i];
+    json_begin(j, '{');
     json_key_u64(j, "rank", at->number);
-    json_key_text(j, "node", at->node);
+    json_key_text(j, "node", rank_node(r, i));
     json_key_text(j, "tape", at->tape);
     json_key(j, "wait_status");
     json_u64_or_null(j, at->status >= 0, (uint64_t)at->status);
@@ -61,7 +78,7 @@ static void put_slowest(struct json *j, const struct ranks *r)
     }
     json_begin(j, '{');
     json_key_u64(j, "rank", r->at[s->rank].number);
-    json_key_text(j, "node", r->at[s->rank].node);
+    json_key_text(j, "node", rank_node(r, s->rank));
     json_key_text(j, "by", by[s->by]);
     json_key_text(j, "phase", s->phase);
     json_key_double(j, "took_ns", s->took);
@@ -98,9 +115,13 @@ void ranks_json(const struct ranks *r, struct buf *ret)
     for (size_t i = 0; i < baro_runset_rows(r->set); i++)
         put_row(&j, r, i);
     json_end(&j, ']');
+    json_key_begin(&j, "nodes", '[');
+    for (size_t i = 0; i < r->n_nodes; i++)
+        put_node(&j, &r->node[i]);
+    json_end(&j, ']');
     json_key_begin(&j, "each", '[');
     for (size_t i = 0; i < r->n; i++)
-        put_rank(&j, &r->at[i]);
+        put_rank(&j, r, i);
     json_end(&j, ']');
     json_end(&j, '}');
     buf_byte(ret, '\n');

@@ -7,7 +7,7 @@
 #include "base/block_chars.h"
 #include "base/escape.h"
 #include "base/fmt.h"
-#include "output/ranks/ranks.h"
+#include "output/ranks/nodes.h"
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"
 #include "output/rows/wrap.h"
@@ -15,7 +15,6 @@
 
 #define DRAWN_MOST 16u /* rows of the picture: with more ranks each is the mean of several */
 #define PHASES_MOST 6u /* rows of phases in the table: those that cost most */
-#define NODES_COUNTED 4096u
 #define LABEL_COLUMNS 16u
 
 static const struct {
@@ -165,19 +164,7 @@ static void put_table(const struct ranks *r, struct report_style style, struct b
 
 /* ---- the head ---- */
 
-size_t ranks_nodes(const struct ranks *r)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->n && i < NODES_COUNTED; i++) {
-        size_t k = 0;
-        while (k < i && strcmp(r->at[k].node, r->at[i].node) != 0)
-            k++;
-        n += k == i;
-    }
-    return n;
-}
-
-void ranks_put_result(const struct ranks *r, struct buf *b)
+static void put_result(const struct ranks *r, struct buf *b)
 {
     size_t failed = 0, first = 0, unknown = 0;
     int64_t first_ns = INT64_MAX;
@@ -202,66 +189,41 @@ void ranks_put_result(const struct ranks *r, struct buf *b)
     }
 }
 
-static void put_sentence(struct lines *l, const char *label, struct buf *text)
-{
-    struct buf line = {0};
-    buf_printf(&line, " %-9s ", label);
-    wrap_words(&line, text->len ? (const char *)text->at : "", text->len, 11, 11, l->style.width);
-    buf_byte(&line, '\n');
-    buf_add(l->out, line.at, line.len);
-    buf_done(&line);
-    buf_clear(text);
-}
-
 /* The node whose ranks held most memory at one moment. */
 static void put_fullest(const struct ranks *r, struct buf *b)
 {
-    double most = 0;
-    size_t fullest = 0;
-    for (size_t i = 0; i < r->n && i < NODES_COUNTED; i++) {
-        size_t k = 0;
-        while (k < i && strcmp(r->at[k].node, r->at[i].node) != 0)
-            k++;
-        double held = k == i ? ranks_node_memory(r, i) : 0;
-        fullest = held > most ? i : fullest;
-        most = held > most ? held : most;
-    }
-    buf_printf(b, ", ≈%s of it on ", BYTES((uint64_t)most));
-    text_escaped(b, r->at[fullest].node, strlen(r->at[fullest].node));
+    const struct rank_node *fullest = r->node;
+    for (size_t i = 1; i < r->n_nodes; i++)
+        fullest = r->node[i].memory_most > fullest->memory_most ? &r->node[i] : fullest;
+    buf_printf(b, ", ≈%s of it on ", BYTES((uint64_t)fullest->memory_most));
+    text_escaped(b, fullest->name, strlen(fullest->name));
 }
 
-static void put_head(const struct ranks *r, struct lines *l)
+static void put_end(const struct ranks *r, struct buf *b)
 {
-    size_t nodes = ranks_nodes(r);
-    struct buf end = {0}, at_once = {0};
-    lines_tone(l, TONE_STRONG);
-    lines_name(l, l->out, r->title, l->style.width / 2);
-    lines_tone(l, TONE_PLAIN);
-    buf_printf(l->out, ", %zu rank%s on %zu node%s\n", r->n, r->n == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s");
-    ranks_put_result(r, &end);
-    buf_printf(&end, " after %s", DURATION(ranks_wall_ns(r)));
-    put_sentence(l, "end", &end);
-    if (!isnan(r->cores_most))
-        buf_printf(&at_once, "%s cores", CORES(r->cores_most));
-    if (!isnan(r->memory_most)) {
-        buf_printf(&at_once, "%s≈%s", at_once.len ? " and " : "", BYTES((uint64_t)r->memory_most));
-        if (nodes > 1)
-            put_fullest(r, &at_once);
-    }
-    if (at_once.len)
-        put_sentence(l, "at once", &at_once);
-    buf_done(&end);
-    buf_done(&at_once);
+    put_result(r, b);
+    buf_printf(b, " after %s", DURATION(ranks_wall_ns(r)));
 }
 
-bool ranks_put_slowest(const struct ranks *r, struct buf *b)
+static void put_at_once(const struct ranks *r, struct buf *b)
+{
+    if (!isnan(r->cores_most))
+        buf_printf(b, "%s cores", CORES(r->cores_most));
+    if (!(r->memory_most > 0))
+        return;
+    buf_printf(b, "%s≈%s", b->len ? " and " : "", BYTES((uint64_t)r->memory_most));
+    if (r->n_nodes > 1)
+        put_fullest(r, b);
+}
+
+static void put_slowest(const struct ranks *r, struct buf *b)
 {
     const struct rank_slowest *s = &r->slowest;
     if (!s->by)
-        return false;
+        return;
     const struct rank *at = &r->at[s->rank];
     buf_printf(b, "rank %u on ", at->number);
-    text_escaped(b, at->node, strlen(at->node));
+    text_escaped(b, rank_node(r, s->rank), strlen(rank_node(r, s->rank)));
     if (s->by == SLOWEST_PHASE) {
         buf_str(b, ": phase ");
         text_escaped(b, s->phase ? s->phase : "", s->phase ? strlen(s->phase) : 0);
@@ -273,10 +235,9 @@ bool ranks_put_slowest(const struct ranks *r, struct buf *b)
     if (s->by == SLOWEST_PHASE && s->of > 1)
         buf_printf(b, " (the slowest in %zu of %zu phases)", s->phases, s->of);
     buf_printf(b, "; if all wait for it, that is %s of their time together", DURATION((uint64_t)s->cost));
-    return true;
 }
 
-bool ranks_put_missing(const struct ranks *r, struct buf *b)
+static void put_missing(const struct ranks *r, struct buf *b)
 {
     struct buf names = {0};
     uint64_t n = ranks_missing(r, &names);
@@ -286,7 +247,27 @@ bool ranks_put_missing(const struct ranks *r, struct buf *b)
         buf_str(b, "; all sums lack them");
     }
     buf_done(&names);
-    return n;
+}
+
+void ranks_each_sentence(const struct ranks *r, ranks_say *say, void *context)
+{
+    static const struct {
+        const char *label;
+        void (*put)(const struct ranks *r, struct buf *b);
+    } sentences[] = {{"end", put_end},
+                     {"at once", put_at_once},
+                     {"missing", put_missing},
+                     {"slowest", put_slowest},
+                     {"memory", rank_nodes_near_limit},
+                     {"others", rank_nodes_others},
+                     {"clocks", rank_nodes_clocks}};
+    for (size_t i = 0; i < sizeof(sentences) / sizeof(*sentences); i++) {
+        struct buf b = {0};
+        sentences[i].put(r, &b);
+        if (b.len)
+            say(context, sentences[i].label, &b);
+        buf_done(&b);
+    }
 }
 
 /* ---- ranks over time ---- */
@@ -322,7 +303,7 @@ static void put_drawn(const struct ranks *r, struct lines *l, size_t from, size_
     if (until - from > 1)
         buf_printf(&label, "-%u", r->at[until - 1].number);
     buf_byte(&label, ' ');
-    text_escaped(&label, r->at[from].node, strlen(r->at[from].node));
+    text_escaped(&label, rank_node(r, from), strlen(rank_node(r, from)));
     size_t start = l->out->len;
     lines_cut(l, l->out, (const char *)label.at, label.len, LABEL_COLUMNS - 1);
     unsigned columns = (unsigned)utf8_columns((const char *)l->out->at + start, l->out->len - start);
@@ -332,8 +313,9 @@ static void put_drawn(const struct ranks *r, struct lines *l, size_t from, size_
     buf_done(&label);
 }
 
-static void put_picture(const struct ranks *r, struct lines *l)
+void ranks_picture(const struct ranks *r, struct report_style style, struct buf *ret)
 {
+    struct lines lines = {.out = ret, .style = style}, *l = &lines;
     size_t rows = r->n < DRAWN_MOST ? r->n : DRAWN_MOST;
     double full = 0;
     for (size_t i = 0; i < r->n; i++) {
@@ -349,19 +331,25 @@ static void put_picture(const struct ranks *r, struct lines *l)
         put_drawn(r, l, r->slowest.rank, r->slowest.rank + 1, full);
 }
 
+static void put_sentence(void *context, const char *label, struct buf *text)
+{
+    struct lines *l = context;
+    buf_printf(l->out, " %-9s ", label);
+    wrap_words(l->out, (const char *)text->at, text->len, 11, 11, l->style.width);
+    buf_byte(l->out, '\n');
+}
+
 void ranks_text(const struct ranks *r, struct report_style style, struct buf *ret)
 {
     struct lines l = {.out = ret, .style = lines_fit(style)};
     size_t from = ret->len;
-    put_head(r, &l);
-    struct buf sentence = {0};
-    if (ranks_put_missing(r, &sentence))
-        put_sentence(&l, "missing", &sentence);
-    if (ranks_put_slowest(r, &sentence))
-        put_sentence(&l, "slowest", &sentence);
-    buf_done(&sentence);
+    lines_tone(&l, TONE_STRONG);
+    lines_name(&l, ret, r->title, l.style.width / 2);
+    lines_tone(&l, TONE_PLAIN);
+    buf_printf(ret, ", %zu rank%s on %zu node%s\n", r->n, r->n == 1 ? "" : "s", r->n_nodes, r->n_nodes == 1 ? "" : "s");
+    ranks_each_sentence(r, put_sentence, &l);
     put_table(r, l.style, ret);
-    put_picture(r, &l);
+    ranks_picture(r, l.style, ret);
     if (!style.utf8)
         text_ascii(ret, from);
 }

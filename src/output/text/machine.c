@@ -22,7 +22,15 @@ static void others(struct lines *l, const struct baro_summary *s)
     if (report_is_machine(s) || !report_has_real(s, "host", "cpu_others_mean_cores", &cores) || !report_has_u64(s, "host", "cores", &cpus) ||
         cores < LEAST_OTHERS || cores < LEAST_OTHERS_SHARE * (double)cpus)
         return;
-    lines_say(l, "others kept %s of %llu cores busy", CORES(cores), (unsigned long long)cpus);
+    uint64_t ranks = report_u64(s, "host", "ranks_beside"); /* 0 also where that is not known */
+    struct buf part = {0};
+    buf_str(&part, "others");
+    if (ranks)
+        buf_printf(&part, ", %llu other rank%s of the job among them,", (unsigned long long)ranks,
+                   ranks > 1 ? "s" : "");
+    buf_printf(&part, " kept %s of %llu cores busy", CORES(cores), (unsigned long long)cpus);
+    lines_part(l, &part);
+    buf_done(&part);
 }
 
 static void put_pressure(struct buf *b, const struct baro_summary *s)

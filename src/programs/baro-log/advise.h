@@ -4,9 +4,18 @@
 
 #include "baro/advice.h"
 #include "base/buf.h"
+#include "programs/common/cli.h"
+#include "programs/common/rank_tapes.h"
 
 /* Lines to paste into what starts jobs. system: one of them; NULL: all, each after its name. A number that is not known
  * is left out. */
 void advise_lines(const struct baro_advice *a, const char *system, struct buf *ret);
+
+/* A line with a label, wrapped. */
+void advise_put_line(const struct cli *cli, const char *label, const struct buf *text, struct buf *ret);
+
+/* Writes what to ask for after the run that these ranks are. Returns 0 or a negative code. */
+int advise_ranks(const struct cli *cli, const struct settings *s, const struct rank_tapes *tapes, struct buf *ret,
+                 struct baro_error *err);
 
 #endif

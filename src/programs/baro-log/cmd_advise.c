@@ -11,7 +11,6 @@
 #include "output/rows/wrap.h"
 #include "programs/baro-log/advise.h"
 #include "programs/baro-log/log.h"
-#include "programs/common/rank_tapes.h"
 
 #define LIMITS_MOST 4
 #define LABEL_WIDTH 8
@@ -293,11 +292,19 @@ static void put_waste(const struct advising *a, struct buf *b)
         put_hours(w.byte_ns / HOUR_NS / 1e9, "GB-hours", w.memory_runs, b);
 }
 
+void advise_put_line(const struct cli *cli, const char *label, const struct buf *text, struct buf *ret)
+{
+    buf_printf(ret, "%-*s", LABEL_WIDTH, label);
+    wrap_words(ret, text->len ? (const char *)text->at : "", text->len, LABEL_WIDTH, LABEL_WIDTH, cli->width);
+    buf_byte(ret, '\n');
+}
+
 static void put_line(const struct advising *a, const char *label, const char *text, struct buf *b)
 {
-    buf_printf(b, "%-*s", LABEL_WIDTH, label);
-    wrap_words(b, text, strlen(text), LABEL_WIDTH, LABEL_WIDTH, a->log.cli->width);
-    buf_byte(b, '\n');
+    struct buf copy = {0};
+    buf_str(&copy, text);
+    advise_put_line(a->log.cli, label, &copy, b);
+    buf_done(&copy);
 }
 
 static void put_doubts(const struct advising *a, struct buf *b)
@@ -413,44 +420,31 @@ static void put_json(const struct advising *a, struct buf *out)
     json_end(&j, '}');
 }
 
-/* Ranks are parts of one run, and no runs to learn from. */
-static int refuse_ranks(const struct advising *a, struct baro_error *err)
-{
-    struct rank_tapes ranks;
-    int found = rank_tapes_find(&a->log.named, false, &ranks, err);
-    if (found > 0)
-        error_set(
-            err, BARO_E_SYNTAX,
-            "these are %zu ranks of one job, not runs: `baro summary` of them has what each and what a node needed, "
-            "and advice for one rank is that of its tape",
-            ranks.n);
-    rank_tapes_done(&ranks);
-    return found > 0 ? BARO_E_SYNTAX : found;
-}
-
 int cmd_advise(struct cli *cli, const struct settings *s, char **argv)
 {
     struct advising a = {0};
+    struct rank_tapes ranks = {0};
     struct buf out = {0};
     struct baro_error err = BARO_ERROR_INIT;
-    int status, code = log_list(&a.log, cli, s, argv, &err);
-    if (code >= 0) {
+    int found = 0, code = log_list(&a.log, cli, s, argv, &err);
+    if (code >= 0)
+        found = code = rank_tapes_find(&a.log.named, false, &ranks, &err);
+    if (code >= 0 && found) { /* they are parts of one run */
+        code = advise_ranks(cli, s, &ranks, &out, &err);
+    } else if (code >= 0) {
+        if (ranks.notes.len) /* of several jobs: then each is taken as a run */
+            cli_note(cli, "%.*s", (int)ranks.notes.len - 1, (const char *)ranks.notes.at);
         log_choose(&a.log, argv[0] != NULL);
-        code = refuse_ranks(&a, &err);
-        code = code < 0 ? code : read_needs(&a, &err);
-    }
-    if (code < 0) {
-        status = cli_fail(cli, &err);
-    } else if (s->json) {
-        put_json(&a, &out);
-        status = cli_out(cli, &out);
-    } else {
-        if (s->log.for_what)
+        code = read_needs(&a, &err);
+        if (code >= 0 && s->json)
+            put_json(&a, &out);
+        else if (code >= 0 && s->log.for_what)
             advise_lines(&a.advice, s->log.for_what, &out);
-        else
+        else if (code >= 0)
             put_text(&a, &out);
-        status = cli_out_text(cli, &out);
     }
+    int status = code < 0 ? cli_fail(cli, &err) : s->json ? cli_out(cli, &out) : cli_out_text(cli, &out);
+    rank_tapes_done(&ranks);
     free(a.need);
     log_done(&a.log);
     buf_done(&out);

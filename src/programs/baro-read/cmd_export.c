@@ -403,7 +403,7 @@ static int export_jobstats(struct cli *cli, char **argv)
     int code = tape_list_read(&list, argv, &err), found = code < 0 ? 0 : rank_tapes_find(&list, true, &tapes, &err);
     if (code >= 0 && !found)
         code = error_set(&err, BARO_E_SYNTAX, "--jobstats is for the ranks of one job, or a single tape");
-    code = code < 0 ? code : found < 0 ? found : rank_tapes_read(&tapes, &r, &err);
+    code = code < 0 ? code : found < 0 ? found : rank_tapes_read(&tapes, BARO_FOLD_TIMELINE, &r, &err);
     if (code >= 0)
         ranks_jobstats(&r, &text);
     if (code >= 0 && tapes.n < tapes.ranks)

@@ -381,7 +381,8 @@ static bool has_unread_operand(const struct tape_rows *rows, char **argv)
 }
 
 /* A line for each of several tapes. What a summary has besides is in a report of them. */
-static int list_several(const struct cli *cli, const struct settings *s, const struct tape_list *list, char **argv)
+static int list_several(const struct cli *cli, const struct settings *s, const struct tape_list *list, char **argv,
+                        const struct buf *notes)
 {
     struct tape_rows rows = {0};
     struct buf text = {0};
@@ -403,6 +404,7 @@ static int list_several(const struct cli *cli, const struct settings *s, const s
             text_escaped(&text, i < 2 ? argv[i] : "...", strlen(i < 2 ? argv[i] : "..."));
         }
         buf_byte(&text, '\n');
+        buf_add(&text, notes->at, notes->len);
     }
     int status = code < 0 ? cli_fail(cli, &err) : cli_out_text(cli, &text);
     if (!status && has_unread_operand(&rows, argv))
@@ -419,7 +421,7 @@ static int summarize_ranks(const struct cli *cli, const struct settings *s, cons
     struct buf text = {0};
     struct baro_error err = BARO_ERROR_INIT;
     struct report_style style = {.width = cli->width, .utf8 = cli->utf8, .color = cli->color};
-    int status = rank_tapes_read(tapes, &r, &err) < 0 ? cli_fail(cli, &err) : 0;
+    int status = rank_tapes_read(tapes, BARO_FOLD_TIMELINE, &r, &err) < 0 ? cli_fail(cli, &err) : 0;
     if (!status && s->json)
         ranks_json(&r, &text);
     else if (!status)
@@ -440,7 +442,7 @@ static int summarize_several(const struct cli *cli, const struct settings *s, co
     int found = rank_tapes_find(list, false, &tapes, &err);
     int status = found < 0                      ? cli_fail(cli, &err)
                  : found && s->by == BY_NOTHING && !s->from && !s->to ? summarize_ranks(cli, s, &tapes)
-                                                : list_several(cli, s, list, argv);
+                                                : list_several(cli, s, list, argv, &tapes.notes);
     rank_tapes_done(&tapes);
     return status;
 }

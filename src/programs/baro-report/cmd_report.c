@@ -92,6 +92,7 @@ struct report_format {
     const char *ending; /* ending of the names of such files, with the dot */
     document_section *section;
     several_around *around; /* NULL: the format takes one tape, and is written by page_write() */
+    ranks_report *ranks;    /* several tapes that are the ranks of one job; NULL: they are several */
 };
 
 /* Ended by a row without a name. The first one is the default. */
@@ -99,9 +100,9 @@ extern const struct report_format report_formats[];
 
 /* The names are those of report_format_names (programs/common/reader_options.c), in the same order. */
 const struct report_format report_formats[] = {
-    {"html", ".html", NULL, NULL},
-    {"markdown", ".md", document_markdown, several_markdown},
-    {"json", ".json", document_json, several_json},
+    {"html", ".html", NULL, NULL, ranks_page},
+    {"markdown", ".md", document_markdown, several_markdown, ranks_markdown},
+    {"json", ".json", document_json, several_json, NULL},
     {.name = NULL},
 };
 
@@ -190,8 +191,8 @@ static bool is_folder(const struct settings *s)
            (span_ends(span_str(s->output), "/") || (stat(s->output, &st) == 0 && S_ISDIR(st.st_mode)));
 }
 
-/* The ranks of a job are one page, although they have a tape each. Returns -1 if the tapes are no ranks. */
-static int write_ranks(struct report_job *j)
+/* The ranks of a job are one report, although they have a tape each. Returns -1 if the tapes are no ranks. */
+static int write_ranks(struct report_job *j, const struct report_format *format)
 {
     struct rank_tapes tapes = {0};
     struct ranks r = {0};
@@ -199,9 +200,11 @@ static int write_ranks(struct report_job *j)
     struct baro_error err = BARO_ERROR_INIT;
     int code = rank_tapes_find(&j->several.list, false, &tapes, &err), found = code;
     if (code > 0)
-        code = rank_tapes_read(&tapes, &r, &err);
-    if (found > 0 && code >= 0 && ranks_page(&r, &tapes.notes, &text) < 0)
+        code = rank_tapes_read(&tapes, BARO_FOLD_TIMELINE, &r, &err);
+    if (found > 0 && code >= 0 && format->ranks(&r, &tapes.notes, &text) < 0)
         code = error_set(&err, -ENOMEM, "out of memory");
+    if (!found && tapes.notes.len)
+        cli_note(j->cli, "%.*s", (int)tapes.notes.len - 1, (const char *)tapes.notes.at);
     int status = code < 0 ? cli_fail(j->cli, &err)
                  : found  ? output_whole(j->cli, j->s->output, j->s->force, &text)
                           : -1;
@@ -226,7 +229,7 @@ static int write_report(struct report_job *j)
                          "what %s should be is not clear from its name: it ends with .html, .md, .json or / (a "
                          "folder), or --format says it",
                          s->output);
-    int status = j->several.list.is_several && s->output && !format->around ? write_ranks(j) : -1;
+    int status = j->several.list.is_several && s->output && format->ranks ? write_ranks(j, format) : -1;
     if (status >= 0)
         return status;
     if (j->several.list.is_several && (!s->output || !format->around))

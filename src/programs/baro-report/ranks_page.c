@@ -107,18 +107,15 @@ static void put_meta(struct page *page, void *context)
     page_meta(page, "step", p->r->step);
     snprintf(text, sizeof(text), "%zu of %u", p->r->n, p->r->count ? p->r->count : (uint32_t)p->r->n);
     page_meta(page, "ranks", text);
-    snprintf(text, sizeof(text), "%zu", ranks_nodes(p->r));
+    snprintf(text, sizeof(text), "%zu", p->r->n_nodes);
     page_meta(page, "nodes", text);
 }
 
-static void put_paragraph(struct buf *html, const char *class, const char *before, struct buf *text)
+static void put_sentence(void *context, const char *label, struct buf *text)
 {
-    struct buf whole = {0};
-    buf_str(&whole, before);
-    buf_add(&whole, text->at, text->len);
-    buf_clear(text);
-    buf_printf(html, "<p class=\"%s\">", class);
-    page_prose_done(html, &whole);
+    struct buf *html = context;
+    buf_printf(html, "<p class=\"sentence\">%c%s: ", label[0] - 'a' + 'A', label + 1);
+    page_prose(html, (const char *)text->at, text->len);
     buf_str(html, "</p>\n");
 }
 
@@ -162,18 +159,11 @@ static void put_row(void *context, const char *label, const struct baro_fact *fa
 static void put_above(struct page *page, void *context)
 {
     struct ranks_page *p = context;
-    struct buf *html = page_html(page), b = {0};
+    struct buf *html = page_html(page);
     p->page = page;
     page_begin_section(page, "verdict", "In short");
     buf_str(html, "<div class=\"short\"><div>\n");
-    ranks_put_result(p->r, &b);
-    buf_printf(&b, " after ");
-    fmt_duration(&b, ranks_wall_ns(p->r));
-    put_paragraph(html, "sentence", "", &b);
-    if (ranks_put_slowest(p->r, &b))
-        put_paragraph(html, "sentence", "Slowest: ", &b);
-    if (ranks_put_missing(p->r, &b))
-        put_paragraph(html, "besides", "Missing: ", &b);
+    ranks_each_sentence(p->r, put_sentence, html);
     for (size_t at = 0; at < p->notes->len;) {
         const char *line = (const char *)p->notes->at + at, *end = memchr(line, '\n', p->notes->len - at);
         size_t n = end ? (size_t)(end - line) : p->notes->len - at;
@@ -187,7 +177,6 @@ static void put_above(struct page *page, void *context)
     page_begin_table(page, "job", "The job", "|all ranks>|least>|rank>|median>|most>|rank>|over mean>");
     ranks_each_row(p->r, put_row, p);
     page_end_table(page, 0, 0, "");
-    buf_done(&b);
 }
 
 /* ---- ranks over time ---- */
@@ -213,7 +202,7 @@ static void put_cells(const struct ranks *r, size_t row, size_t rows, double ful
     if (until - from > 1)
         buf_printf(html, " to %u", r->at[until - 1].number);
     buf_str(html, " on ");
-    page_string(html, r->at[from].node);
+    page_string(html, rank_node(r, from));
     buf_str(html, "</title>");
     for (size_t k = 0; k < RANK_CELLS; k++) {
         double v = mean_of(r, from, until, k);
@@ -253,7 +242,7 @@ static void put_rank(const struct ranks *r, size_t i, struct buf *html)
     const struct rank *at = &r->at[i];
     struct buf b = {0};
     buf_printf(html, "<tr><td class=\"n\" data-v=\"%u\">%u</td><td>", at->number, at->number);
-    page_string(html, at->node);
+    page_string(html, rank_node(r, i));
     buf_str(html, "</td><td>");
     if (at->status < 0)
         buf_str(&b, "no end");

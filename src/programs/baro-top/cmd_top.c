@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "output/text/read_fact.h"
 #include "programs/baro-top/beside.h"
+#include "programs/baro-top/ranks_live.h"
 #include "programs/baro-top/terminal.h"
 #include "programs/baro-top/top.h"
 #include "programs/baro-top/view.h"
@@ -232,7 +233,9 @@ int cmd_top(struct cli *cli, const struct settings *s, char **argv)
     top = (struct top){.cli = cli, .settings = s};
     ui_init(&top.ui);
     top.feed.is_judged = true;
-    int in_fd = -1, status;
+    int in_fd = -1, status = argv[0] ? ranks_live(cli, s, argv) : -1;
+    if (status >= 0)
+        return status;
     if (argv[0] && argv[1])
         return cli_failf(cli, "top shows one tape; `baro summary` and `baro report` show several, or the ranks of a "
                               "job");

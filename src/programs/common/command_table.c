@@ -87,10 +87,11 @@ const struct cli_command cli_commands[] = {
      .function = cmd_show,
      .operands_max = 1},
     {.name = "top",
-     .operands = "[TAPE]",
+     .operands = "[TAPE|DIR]",
      .summary = "the job on the whole terminal: live, or at any moment of a tape",
      .examples = "baro top\tthe job that runs now\n"
-                 "baro top --at peak @last\tthe last run, when it used most memory",
+                 "baro top --at peak @last\tthe last run, when it used most memory\n"
+                 "baro top run/4711\tthe ranks of a job, those that are behind first",
      .options = options_top,
      .function = cmd_top,
      .operands_max = -1, /* cmd_top() says what shows several */

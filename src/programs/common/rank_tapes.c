@@ -28,6 +28,19 @@ static void note(struct rank_tapes *t, const char *path, const char *why)
     buf_byte(&t->notes, '\n');
 }
 
+/* Says why these are not ranks of one job, in place of all other notes. */
+static void note_other(struct rank_tapes *t, const char *path, const struct baro_header *h)
+{
+    buf_clear(&t->notes);
+    text_escaped(&t->notes, path, strlen(path));
+    buf_str(&t->notes, " is a rank of another job than those before it (");
+    text_escaped(&t->notes, baro_header_job_id(h), strlen(baro_header_job_id(h)));
+    buf_printf(&t->notes, " step '");
+    text_escaped(&t->notes, report_header(h, "step_id").text, strlen(report_header(h, "step_id").text));
+    buf_printf(&t->notes, "', %llu ranks): name the tapes of one job\n",
+               (unsigned long long)report_header(h, "ranks").u64);
+}
+
 /* Reads the header of a tape. Returns 1 if it is a rank of the job with this key, which the first one sets; 0 if not.
  */
 static int take(struct rank_tapes *t, const char *path, char key[KEY_SIZE])
@@ -47,8 +60,13 @@ static int take(struct rank_tapes *t, const char *path, char key[KEY_SIZE])
     uint32_t ranks = (uint32_t)report_header(h, "ranks").u64;
     bool is_rank = ranks_number(report_header(h, "rank").text, &one.rank) && ranks != 1;
     put_key(h, own);
+    bool is_other = is_rank && *key && strcmp(key, own) != 0;
+    if (!is_rank)
+        buf_clear(&t->notes);
+    if (is_other)
+        note_other(t, path, h);
     baro_tape_close(tape);
-    if (!is_rank || (*key && strcmp(key, own) != 0))
+    if (!is_rank || is_other)
         return 0;
     memcpy(key, own, KEY_SIZE);
     t->ranks = ranks;
@@ -95,8 +113,10 @@ int rank_tapes_find(const struct tape_list *list, bool alone, struct rank_tapes 
         else if (!take(ret, list->at[i].path, key))
             return 0;
     }
-    if (ret->n < 2)
+    if (ret->n < 2) {
+        buf_clear(&ret->notes);
         return 0;
+    }
     qsort(ret->at, ret->n, sizeof(*ret->at), by_rank);
     drop_doubles(ret);
     return 1;
@@ -108,14 +128,14 @@ void rank_tapes_done(struct rank_tapes *t)
     buf_done(&t->notes);
 }
 
-static int read_one(const struct rank_tape *one, struct ranks *ret, struct baro_error *err)
+static int read_one(const struct rank_tape *one, enum baro_fold_part most, struct ranks *ret, struct baro_error *err)
 {
     struct baro_tape *tape;
     struct baro_fold *fold = NULL;
     int code = baro_tape_open(&tape, one->path, err);
     if (code < 0)
         return code;
-    code = baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, err);
+    code = baro_fold_of_tape(tape, most, &fold, err);
     if (code >= 0)
         code = ranks_add(ret, one->path, baro_tape_header(tape), fold, err);
     baro_fold_free(fold);
@@ -123,10 +143,10 @@ static int read_one(const struct rank_tape *one, struct ranks *ret, struct baro_
     return code;
 }
 
-int rank_tapes_read(const struct rank_tapes *t, struct ranks *ret, struct baro_error *err)
+int rank_tapes_read(const struct rank_tapes *t, enum baro_fold_part most, struct ranks *ret, struct baro_error *err)
 {
     int code = ranks_begin(ret, err);
     for (size_t i = 0; i < t->n && code >= 0; i++)
-        code = read_one(&t->at[i], ret, err);
+        code = read_one(&t->at[i], most, ret, err);
     return code < 0 ? code : ranks_finish(ret, err);
 }

@@ -3,6 +3,7 @@
 #ifndef PROGRAMS_COMMON_RANK_TAPES_H
 #define PROGRAMS_COMMON_RANK_TAPES_H
 
+#include "baro/fold.h"
 #include "output/ranks/ranks.h"
 #include "programs/common/tape_list.h"
 
@@ -14,7 +15,8 @@ struct rank_tapes {
     } * at; /* in the order of their ranks; of several tapes of a rank the newest attempt, the latest of these */
     size_t n;
     uint32_t ranks;   /* how many the job has; 0: not known */
-    struct buf notes; /* lines about the other tapes of a rank, and those that can't be read, escaped */
+    struct buf notes; /* escaped lines: the other tapes of a rank, and those that can't be read; if the tapes are ranks
+                       * of several jobs, one line that says so */
 };
 
 /* Returns 1 if the list has two tapes or more, and all that can be read are ranks of the same job and step; 0 if not; a
@@ -22,7 +24,7 @@ struct rank_tapes {
 int rank_tapes_find(const struct tape_list *list, bool alone, struct rank_tapes *ret, struct baro_error *err);
 void rank_tapes_done(struct rank_tapes *t);
 
-/* Reads all of them, one after the other. */
-int rank_tapes_read(const struct rank_tapes *t, struct ranks *ret, struct baro_error *err);
+/* Reads all of them, one after the other. most: BARO_FOLD_TIMELINE, or BARO_FOLD_VERDICTS for what each needed. */
+int rank_tapes_read(const struct rank_tapes *t, enum baro_fold_part most, struct ranks *ret, struct baro_error *err);
 
 #endif

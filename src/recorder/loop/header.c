@@ -18,6 +18,7 @@
 #include "kernel/sys/sysfs.h"
 #include "libbaro/tape/header_fields.h"
 #include "recorder/collectors/cgroups/names.h"
+#include "recorder/collectors/cgroups/slurm_job.h"
 #include "recorder/loop/launcher.h"
 #include "recorder/loop/recorder.h"
 #include "recorder/redact/redact.h"
@@ -163,15 +164,53 @@ static char *redacted_name(const char *name)
     return text;
 }
 
-/* A recording of a control group is named by what people call the group; its command is the path. */
-static void fill_names(struct baro_header *h, const struct record_options *o)
+/* Adds a tag, unless the user gave one with this key. */
+static int add_tag(struct baro_header *h, const char *tag)
 {
+    size_t n = 0, key = strcspn(tag, "=") + 1;
+    for (; h->tags && h->tags[n]; n++) {
+        if (strncmp(h->tags[n], tag, key) == 0)
+            return 0;
+    }
+    char **more = realloc(h->tags, (n + 2) * sizeof(*more)), *copy = strdup(tag);
+    h->tags = more ? more : h->tags;
+    if (!more || !copy) {
+        free(copy);
+        return -ENOMEM;
+    }
+    h->tags[n] = copy;
+    h->tags[n + 1] = NULL;
+    return 0;
+}
+
+/* The group is a job of Slurm. What the recorder's own environment says of a job is not about it: a prolog or another
+ * job may have started the recorder. */
+static int fill_slurm_job(struct baro_header *h, const struct slurm_job *job)
+{
+    int code = 0;
+    copy_text(h->job_id, sizeof(h->job_id), job->id);
+    copy_text(h->step_id, sizeof(h->step_id), job->step);
+    copy_text(h->name, sizeof(h->name), job->title);
+    h->rank[0] = h->local_rank[0] = 0;
+    h->ranks = h->local_ranks = h->attempt = 0;
+    for (size_t i = 0; i < job->n_tags && code == 0; i++)
+        code = add_tag(h, job->tag[i]);
+    return code;
+}
+
+/* A recording of a control group is named by what people call the group; its command is the path. */
+static int fill_names(struct baro_header *h, const struct record_options *o)
+{
+    struct slurm_job job;
+    bool files = o->attach.names == RECORD_NAMES_AUTO;
     int root_fd = o->attach.names == RECORD_NAMES_OFF ? -1 : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0)
-        return;
-    group_names_read(root_fd, o->attach.cgroup, o->attach.names == RECORD_NAMES_AUTO, &h->place);
+        return 0;
+    group_names_read(root_fd, o->attach.cgroup, files, &h->place);
     group_title(&h->place, h->name, sizeof(h->name));
+    int code = slurm_job_read(root_fd, o->attach.cgroup, files, &job) ? fill_slurm_job(h, &job) : 0;
     fd_close(root_fd);
+    return code;
 }
 
 static int fill_group(struct baro_header *h, const char *path)
@@ -247,8 +286,8 @@ static int fill_command(struct baro_header *h, const struct record_options *o)
         snprintf(h->name, sizeof(h->name), "%s", h->host);
         return fill_group(h, "machine");
     }
-    if (o->attach.cgroup)
-        fill_names(h, o);
+    if (o->attach.cgroup && fill_names(h, o) < 0)
+        return -ENOMEM;
     return o->attach.cgroup ? fill_group(h, o->attach.cgroup) : fill_argv(h, o->run.argv, o->scope.cmdline);
 }
 

@@ -13,6 +13,7 @@
  * of torchrun itself. needs: without it the variables mean something else, such as SLURM_PROCID in the script of
  * sbatch, and RANK nearly anywhere.
  */
+#define SLURM_TASKS "SLURM_STEP_TASKS_PER_NODE"
 static const struct family {
     const char *rank, *ranks, *local_rank, *local_ranks, *needs;
 } families[] = {
@@ -25,7 +26,7 @@ static const struct family {
     {"FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", NULL, "FLUX_TASK_RANK"},
     {"PMIX_RANK", NULL, NULL, NULL, "PMIX_RANK"},
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_RANK"},
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL, "SLURM_STEP_ID"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", SLURM_TASKS, "SLURM_STEP_ID"},
     {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "WORLD_SIZE"},
 };
 
@@ -59,6 +60,24 @@ static uint32_t number_of(char *(*get)(const char *), const char *name)
     return scan_u64(&digits, &n) ? (uint32_t)n : 0;
 }
 
+/* Reads how many tasks this node has from a list of all nodes. Example: "4(x2),3" are 4, 4 and 3. */
+static uint32_t tasks_of_node(char *(*get)(const char *))
+{
+    struct span list = span_str(text_of(get, SLURM_TASKS));
+    uint64_t node = number_of(get, "SLURM_NODEID"), n, times;
+    while (scan_u64(&list, &n) && n < UINT32_MAX) {
+        times = 1;
+        if (scan_char(&list, '(') && !(scan_char(&list, 'x') && scan_u64(&list, &times) && scan_char(&list, ')')))
+            break;
+        if (node < times)
+            return (uint32_t)n;
+        node -= times;
+        if (!scan_char(&list, ','))
+            break;
+    }
+    return 0;
+}
+
 /* Takes what is not known yet from a family that has the same rank: of srun --mpi=pmix PMIX_RANK says which rank it is,
  * and SLURM_* how many there are. */
 static void take(struct launched *l, const struct family *f, char *(*get)(const char *))
@@ -69,7 +88,9 @@ static void take(struct launched *l, const struct family *f, char *(*get)(const 
     l->rank = rank;
     l->ranks = l->ranks ? l->ranks : number_of(get, f->ranks);
     l->local_rank = *l->local_rank ? l->local_rank : digits_of(get, f->local_rank);
-    l->local_ranks = l->local_ranks ? l->local_ranks : number_of(get, f->local_ranks);
+    if (!l->local_ranks)
+        l->local_ranks = f->local_ranks && !strcmp(f->local_ranks, SLURM_TASKS) ? tasks_of_node(get)
+                                                                                : number_of(get, f->local_ranks);
 }
 
 struct launched launcher_read(char *(*get)(const char *name))

@@ -82,8 +82,7 @@ static bool find_in_list(struct span *s, const char *id)
 
 /* ---- files ---- */
 
-/* Returns the text of a regular file, or NULL. The folders belong to the engine; the last name must be no link. */
-static char *read_state(int root_fd, const char *path, size_t *ret_len)
+char *group_state_read(int root_fd, const char *path, size_t *ret_len)
 {
     struct stat st;
     int fd = openat(root_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -105,7 +104,7 @@ static bool ask_engine(int root_fd, const struct engine *e, const char *id, stru
     char path[256];
     size_t len;
     snprintf(path, sizeof(path), "%s%.*s%s", e->before, e->after ? (int)ID_LENGTH : 0, id, e->after ? e->after : "");
-    char *text = read_state(root_fd, path, &len);
+    char *text = group_state_read(root_fd, path, &len);
     if (!text)
         return false;
     struct span s = span_of(text, len);

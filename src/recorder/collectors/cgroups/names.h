@@ -8,6 +8,7 @@
 #define RECORDER_COLLECTORS_CGROUPS_NAMES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "libbaro/sample/sample.h"
 
@@ -16,5 +17,8 @@
 void group_names_read(int root_fd, const char *path, bool files, struct header_place *ret);
 /* For titles: "pod/container", "container" or the unit; "": none of them is known. */
 void group_title(const struct header_place *p, char *ret, size_t cap);
+
+/* Returns the text of a regular file, or NULL. The folders belong to who wrote it; the last name must be no link. */
+char *group_state_read(int root_fd, const char *path, size_t *ret_len);
 
 #endif
