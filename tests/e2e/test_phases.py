@@ -184,6 +184,9 @@ def test_a_phase_is_within_phases_of_ancestors_alone(run, tape):
         event("end", "job")
     """))
     paths = {p["name"]: p["path"] for p in phases(run, tape)["phases"]}
+    rows = run("summary", "--by", "phase", tape, status=0).stdout.splitlines()
+    columns = {name: row.rindex(name) for name in ("train", "load") for row in rows if row.split()[-1] == name}
+    assert columns["train"] == columns["load"], rows
     assert paths.pop("shell") in ("job/load/shell", "job/train/epoch/shell")
     assert paths == {"job": "job", "train": "job/train", "load": "job/load", "epoch": "job/train/epoch"}
 
