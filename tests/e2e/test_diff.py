@@ -67,6 +67,14 @@ def test_the_cause_of_memory_held_the_peak(run, work):
     assert re.search(r" more process(es)?: codegen \+1", told["sentence"]), told["sentence"]
 
 
+def test_equal_causes_are_named_together(run, work):
+    for side, more in (("a", ""), ("b", "head -c 1 /dev/zero >/dev/null; wc -c /dev/null; sleep 0; ")):
+        run("run", "-q", "-o", work / f"{side}.baro", "--", "sh", "-c", more + "true", status=0)
+    told, _ = differences(run, work / "a.baro", work / "b.baro")
+    named = re.search(r" 3 (?:\(.*?\) )?more processes: (\w+), (\w+) and (\w+) \+1 each", told["sentence"])
+    assert named and set(named.groups()) == {"head", "wc", "sleep"}, told["sentence"]
+
+
 def test_what_was_written(run, work):
     """Bytes are named with the command that wrote them, and a few bytes have no word."""
     for name, size in (("a", 0), ("b", 9)):

@@ -184,8 +184,27 @@ def test_a_phase_is_within_phases_of_ancestors_alone(run, tape):
         event("end", "job")
     """))
     paths = {p["name"]: p["path"] for p in phases(run, tape)["phases"]}
+    rows = run("summary", "--by", "phase", tape, status=0).stdout.splitlines()
+    columns = {name: row.rindex(name) for name in ("train", "load") for row in rows if row.split()[-1] == name}
+    assert columns["train"] == columns["load"], rows
     assert paths.pop("shell") in ("job/load/shell", "job/train/epoch/shell")
     assert paths == {"job": "job", "train": "job/train", "load": "job/load", "epoch": "job/train/epoch"}
+
+
+def test_bytes_of_a_command_that_ends_with_its_phase(run_both, tape, work):
+    """A process that has ended has its bytes in a later sample, if its I/O could not be read at its end."""
+    size = 40 << 20
+    run_both.record(
+        tape,
+        f"""for i in 1 2 3 4 5 6 7 8; do
+                "$0" phase wait -- sleep 0.0$i
+                "$0" phase link -- dd if=/dev/zero of={work}/linked bs=1M count=40 2>/dev/null
+            done""".replace("$0", str(run_both.binary)),
+    )
+    for phase in phases(run_both, tape)["phases"]:
+        wrote = size if phase["name"] == "link" else 0
+        is_right = abs(phase["io_wchar_bytes"] - wrote) <= size / 50
+        assert is_right or "io_wchar_bytes" in phase["marks"], phase
 
 
 def test_without_a_recording(run, work):

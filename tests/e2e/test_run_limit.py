@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`baro run --limit`: each limit with each action, jobs that try to escape, and who could not be ended."""
 
+import json
 import os
 import pathlib
 import shlex
@@ -97,6 +98,19 @@ def test_each(run_both, tape, source, kind, action):
     assert text_err.startswith(f"baro run: limit {kind}=") and text_err.count("\n") == 1
     assert summary["job"]["survivors"] == 0
     assert f"limit {kind}, killed by" in run_both("ls", tape, status=0).stdout
+
+
+def test_what_a_limit_of_memory_ended_needed_more(run, tape, work):
+    """It has not failed, whatever status it ends with: `advise` asks for more memory than it had."""
+    handled = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(3)); " + HOLDS
+    _, summary = limited(run, tape, [PYTHON, "-c", handled], "--limit", "rss=100MB", "--on-limit", "term:20s")
+    assert summary["exit"]["status"] == 3 and summary["exit"]["ended_by"] == "rss"
+    done = run("advise", "--json", tape)
+    if "without SQLite" in done.stderr:
+        pytest.skip("built without SQLite, and so without advise")
+    advice = json.loads(done.stdout)
+    assert (advice["failed"], advice["memory_bounds"]) == (0, 1), advice
+    assert advice["ask"]["memory_bytes"] >= 150_000_000
 
 
 @pytest.mark.parametrize("inside", ["plain", "namespace"])

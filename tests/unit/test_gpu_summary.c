@@ -5,6 +5,7 @@
 #include "unit.h"
 #include "baro/summary.h"
 #include "base/clock.h"
+#include "libbaro/summary/facts.h"
 #include "libbaro/summary/summary.h"
 
 #define MOST 4
@@ -75,6 +76,15 @@ TEST(an_instance_and_its_parent_count_once)
         assert_int_equal(fact("gpus", "is_used", 0).u64, 1);
         assert_int_equal(fact("gpu", "used", 0).flags, 0);
     }
+}
+
+/* A hostile tape: its times of reading fall. */
+TEST(watched_time_does_not_wrap)
+{
+    take(1, 9);
+    value[0][GPU_energy] = 300000000;
+    take(1, 5);
+    assert_int_equal(gpu_watched_ns(&s->fold.gpus.at[0]), 0);
 }
 
 /* 300 J: of the GPU time the job had 20 s and others 40 s. Alone it has all; where it used nothing, none. */

@@ -327,6 +327,35 @@ TEST(io_that_is_not_read_yet_counts_once)
     }
 }
 
+/* ld was read at 7 ms and ends at 10 ms: its bytes are late until its parent is read. The parent is ending, so its own
+ * parent has to be read. A zombie that nobody waits for is left out after a second. */
+TEST(bytes_of_the_ended_are_late)
+{
+    static struct job j;
+    struct member *cc, *collect2;
+    begin_pair(&j, &cc, &collect2);
+    put(collect2, PROCESS_threads, 1);
+    put(collect2, PROCESS_io_rchar, 4000);
+    cc->reading.io_ns = collect2->reading.io_ns = 8 * MS;
+    struct member *ld = job_add(&j, 402, collect2, BARO_ORIGIN_EVENT, 7 * MS);
+    put(ld, PROCESS_faults_minor, 900);
+    ld->life.end_reported = true;
+    ld->life.begin_ns = 7 * MS;
+    assert_int_equal(job_io_lag(&j, 9 * MS), 0);
+    job_ended(&j, ld, 10 * MS);
+    assert_int_equal(job_io_lag(&j, 11 * MS), 4 * MS);
+    job_gone(&j, ld, 10 * MS, 11 * MS);
+    assert_int_equal(job_io_lag(&j, 12 * MS), 5 * MS);
+    job_gone(&j, collect2, 13 * MS, 14 * MS);
+    assert_int_equal(job_io_lag(&j, 15 * MS), 8 * MS);
+    cc->reading.io_since_ns = 0; /* it was read */
+    assert_int_equal(job_io_lag(&j, 16 * MS), 0);
+    job_ended(&j, cc, 20 * MS);
+    assert_int_equal(job_io_lag(&j, 21 * MS), 13 * MS);
+    assert_int_equal(job_io_lag(&j, 1021 * MS), 0);
+    job_done(&j);
+}
+
 /* A server and its child are there when the recording begins: the child has used 20 ms by then, and ends with 30. The
  * server takes over all of it, or nothing if it ignores SIGCHLD: the job has used 10 ms. So it is at each moment: while
  * the event of the end is awaited, too. */

@@ -11,7 +11,7 @@
 #include "libbaro/tape/little.h"
 #include "tape_file.h"
 
-enum { SMALL = 72 };
+enum { SMALL = 100 };
 
 /* Not each byte is tried, but one of so many; with BARO_FULL (make check-full) the smaller number applies. Sanitizers
  * take ten times as long. */

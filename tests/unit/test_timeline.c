@@ -417,6 +417,65 @@ TEST(exits)
     expect(t, 1, "cpu_ns", 69.9e6, 0);
 }
 
+static void sample_bytes(struct tape_writer *w, uint64_t t_ns, uint64_t bytes, uint64_t lag_ns)
+{
+    static const enum job_metric has[] = {JOB_io_read, JOB_io_write, JOB_io_rchar, JOB_io_wchar, JOB_io_lag};
+    struct baro_sample s = {.t_ns = t_ns};
+    memset(s.job_absent, BARO_ABSENT_UNKNOWN, sizeof(s.job_absent));
+    for (size_t i = 0; i < sizeof(has) / sizeof(*has); i++)
+        s.job_absent[has[i]] = BARO_PRESENT;
+    s.job[JOB_io_wchar] = bytes;
+    s.job[JOB_io_write] = bytes;
+    s.job[JOB_io_lag] = lag_ns;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+}
+
+/* A linker writes 40 MB and ends with its phase at 1.9 s. The sample at 2 s lacks them: it has what the linker's parent
+ * had at 1 s. Of the time from 1 s until the sample that has them 0.8 of 1.05 s are the phase's. */
+TEST(bytes_that_come_late)
+{
+    for (int is_late = 0; is_late < 2; is_late++) {
+        struct tape_writer *w = new_tape(tape_path, NULL);
+        sample_bytes(w, 1 * SECOND, 1000000, 0);
+        phase(w, true, 1100 * MS, "link");
+        phase(w, false, 1900 * MS, "link");
+        phase(w, true, 2010 * MS, "next");
+        sample_bytes(w, 2 * SECOND, is_late ? 1000000 : 43000000, is_late * SECOND);
+        sample_bytes(w, 2050 * MS, 43000000, 0);
+        sample_bytes(w, 3 * SECOND, 43000000, 0);
+        phase(w, false, 4 * SECOND, "next");
+        sample_bytes(w, 4 * SECOND, 44000000, 0);
+        tape_ended(w);
+        const struct baro_timeline *t = timeline();
+        expect(t, 0, "io_wchar_bytes", is_late ? 32e6 : 33.6e6, BARO_VALUE_ESTIMATE);
+        expect(t, 1, "io_wchar_bytes", is_late ? 2.6e6 : 1e6, is_late ? BARO_VALUE_ESTIMATE : 0);
+        expect(t, 0, "io_read_bytes", 0, 0);
+        expect(live(), 0, "io_wchar_bytes", is_late ? 32e6 : 33.6e6, BARO_VALUE_ESTIMATE);
+    }
+}
+
+/* The exits of processes that lived within a phase have their bytes. */
+TEST(bytes_of_exits)
+{
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    struct baro_exit e = {.t_ns = 1899 * MS, .id = 1, .key = {500, 5}, .name = "ld"};
+    memset(e.absent, BARO_ABSENT_UNKNOWN, sizeof(e.absent));
+    e.absent[EXIT_elapsed] = e.absent[EXIT_own_io_write] = e.absent[EXIT_own_io_wchar] = BARO_PRESENT;
+    e.value[EXIT_elapsed] = 700 * MS;
+    e.value[EXIT_own_io_write] = 39000000;
+    e.value[EXIT_own_io_wchar] = 40000000;
+    sample_bytes(w, 1 * SECOND, 0, 0);
+    phase(w, true, 1100 * MS, "link");
+    phase(w, false, 1900 * MS, "link");
+    tape_writer_exit(w, &e);
+    sample_bytes(w, 1901 * MS, 0, 0);
+    sample_bytes(w, 3 * SECOND, 40000000, 0);
+    tape_ended(w);
+    expect(timeline(), 0, "io_wchar_bytes", 40e6, 0);
+    expect(timeline(), 0, "io_write_bytes", 39e6, 0);
+    expect(live(), 0, "io_write_bytes", 39e6, 0);
+}
+
 /* The process lived from 0.5 to 1.5 s, and used 50 of its 100 ms after the first sample. The other 30 ms are its own,
  * too, if no process was left at 2 s; else another one may have used them at any time. */
 TEST(nobody_is_left)

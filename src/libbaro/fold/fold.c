@@ -238,6 +238,8 @@ void fold_add(struct fold *f, const struct baro_sample *s)
         r->absent[i] = f->cell[i].absent_now; /* growth is not known until a reading has it again */
     }
     r->t_ns = s->t_ns;
+    uint64_t lag = s->job_absent[JOB_io_lag] ? 0 : s->job[JOB_io_lag];
+    r->io_ns = lag < s->t_ns ? s->t_ns - lag : 0;
     if (r->absent[FOLD_CPU] == BARO_PRESENT)
         derive_peak_add(&f->cores, r->t_ns, r->value[FOLD_CPU], &r->able);
     const struct {

@@ -38,6 +38,7 @@ _Static_assert(FOLD_COUNTERS <= 32, "a bit for each counter: fold_row.fell");
  * grown since the first reading. */
 struct fold_row {
     uint64_t t_ns, host_ns; /* host_ns: when the machine was read last; 0: not yet */
+    uint64_t io_ns;         /* all bytes that were transferred until then are in it; later ones may be in a later row */
     uint64_t value[FOLD_ROW];
     uint8_t absent[FOLD_ROW];
     uint32_t fell;  /* a bit for each counter: it fell at this reading, and its growth since the row before is a lower

@@ -10,6 +10,15 @@
 
 #define ROWS_HELD 2u /* the newest rows, which active windows get later */
 
+static const struct {
+    enum fold_term term;
+    enum exit_metric exit;
+} own_terms[WINDOW_OWN] = {{FOLD_CPU, EXIT_cpu},
+                           {FOLD_READ, EXIT_own_io_read},
+                           {FOLD_WRITTEN, EXIT_own_io_write},
+                           {FOLD_RCHAR, EXIT_own_io_rchar},
+                           {FOLD_WCHAR, EXIT_own_io_wchar}};
+
 static struct fold_row *row_at(const struct fold_windows *all, size_t i)
 {
     return &all->row[i % WINDOW_ROWS];
@@ -215,15 +224,35 @@ static void reach_row(struct fold_window *w, const struct fold_row *row)
         derive_peak_add(&w->cores, row->t_ns, row->value[FOLD_CPU], &row->able);
 }
 
+static bool is_io(int term)
+{
+    return term >= FOLD_READ && term <= FOLD_CALLED;
+}
+
+/* Takes the bytes from one row to the next, which were transferred since all were in the first of them. Example: `ld`
+ * ends at 635 ms, and with it a phase. The row at 636 ms lacks its 42 MB, because its parent was not read since 513 ms,
+ * and the row at 639 ms has them: of the time from 513 to 639 ms, 122 ms are the phase's, which gets 41 MB. */
+static void feed_io(struct fold_window *w, const struct fold_row *a, const struct fold_row *b)
+{
+    uint64_t ns = overlap_ns(a->io_ns, b->t_ns, w->begin_ns, w->end_ns);
+    double part = ns ? (double)ns / (double)(b->t_ns - a->io_ns) : 0;
+    struct interval v = interval_of(a, b, part);
+    for (int i = FOLD_READ; part > 0 && i <= FOLD_CALLED; i++)
+        count_part(w, i, &v, (struct share){part, v.most});
+}
+
 /* Takes the growth from one row to the next. */
 static void feed(const struct fold_windows *all, struct fold_window *w, const struct fold_row *a,
                  const struct fold_row *b)
 {
     double part = a->t_ns < b->t_ns ? overlap(w, a->t_ns, b->t_ns, &w->covered_ns[0]) : 0;
     struct interval v = interval_of(a, b, part);
-    for (int i = 0; part > 0 && i < FOLD_OF_MACHINE; i++)
-        count_part(w, i, &v,
-                   i <= FOLD_CPU_SYSTEM ? cpu_share(all, w, &v, (enum fold_term)i) : (struct share){part, v.most});
+    for (int i = 0; part > 0 && i < FOLD_OF_MACHINE; i++) {
+        if (!is_io(i))
+            count_part(w, i, &v,
+                       i <= FOLD_CPU_SYSTEM ? cpu_share(all, w, &v, (enum fold_term)i) : (struct share){part, v.most});
+    }
+    feed_io(w, a, b);
     if (w->begin_ns > a->t_ns && w->begin_ns < b->t_ns)
         reach_edge(w, a, b, w->begin_ns);
     if (w->end_ns > a->t_ns && w->end_ns < b->t_ns)
@@ -247,7 +276,7 @@ void window_init(struct fold_window *w, uint64_t begin_ns, uint64_t end_ns)
 
 static bool is_over(const struct fold_window *w, const struct fold_row *row)
 {
-    return row->t_ns >= w->end_ns && (!row->host_ns || row->host_ns >= w->end_ns);
+    return row->io_ns >= w->end_ns && (!row->host_ns || row->host_ns >= w->end_ns);
 }
 
 /* Each window that is open takes time at each row. Of those that a row finds open only the oldest WINDOWS_OPEN_MOST get
@@ -281,11 +310,17 @@ static bool is_within(const struct fold_window *w, const struct window_exit *e)
     return e->begin_ns >= w->begin_ns && e->end_ns <= w->end_ns && e->end_ns >= w->begin_ns;
 }
 
+static void add_own(struct fold_window *w, const struct window_exit *e, double sign)
+{
+    for (int i = 0; i < WINDOW_OWN; i++)
+        w->within[i] += sign * (double)e->own[i];
+}
+
 static void take_within(struct fold_window *w, const struct window_exit *e)
 {
     if (!is_within(w, e))
         return;
-    w->within_ns += (double)e->cpu_ns[0];
+    add_own(w, e, 1);
     w->process_rss = e->rss_peak > w->process_rss ? e->rss_peak : w->process_rss;
 }
 
@@ -301,6 +336,8 @@ void windows_add_exit(struct fold_windows *all, const struct baro_exit *e)
                                 .rss_peak = e->absent[EXIT_rss_peak] ? 0 : e->value[EXIT_rss_peak],
                                 .is_sampled = e->sampled,
                                 .has_split = !e->absent[EXIT_cpu_user] && !e->absent[EXIT_cpu_system]};
+    for (int i = 0; i < WINDOW_OWN; i++)
+        one->own[i] = e->absent[own_terms[i].exit] ? 0 : e->value[own_terms[i].exit];
     for (int i = 0; i < 3; i++)
         one->cpu_ns[i] = e->absent[of[i]] || (i && !one->has_split) ? 0 : e->value[of[i]];
     for (size_t i = 0; i < all->n_active; i++)
@@ -328,23 +365,25 @@ void windows_end(const struct fold_windows *all, struct fold_window *w, uint64_t
     for (size_t i = first_exit(all); i < all->n_exits; i++) {
         const struct window_exit *e = &all->exit[i % WINDOW_EXITS];
         if (is_within(w, e) && e->end_ns > end_ns)
-            w->within_ns -= (double)e->cpu_ns[0];
+            add_own(w, e, -1);
     }
     w->end_ns = end_ns;
 }
 
 /* Totals may have what a process used a little earlier or later than its exit says: a window has at least what ended in
- * it. The split stays that of the total: that of a short process is a guess of the kernel's from one tick or none. */
+ * it. The split of CPU time stays that of the total: that of a short process is a guess of the kernel's from one tick
+ * or none. */
 static void have_exits(struct fold_window *w)
 {
-    double more = w->within_ns - w->grown[FOLD_CPU];
-    if (!w->counted[FOLD_CPU] || more <= 0)
-        return;
-    for (int i = FOLD_CPU_USER; i <= FOLD_CPU_SYSTEM; i++) {
+    double more = w->within[0] - w->grown[FOLD_CPU];
+    for (int i = FOLD_CPU_USER; i <= FOLD_CPU_SYSTEM && w->counted[FOLD_CPU] && more > 0; i++) {
         w->grown[i] += w->grown[FOLD_CPU] > 0 ? w->grown[i] * more / w->grown[FOLD_CPU] : 0;
         w->error[i] += more;
     }
-    w->grown[FOLD_CPU] = w->within_ns;
+    for (int i = 0; i < WINDOW_OWN; i++) {
+        double *grown = &w->grown[own_terms[i].term];
+        *grown = w->counted[own_terms[i].term] && w->within[i] > *grown ? w->within[i] : *grown;
+    }
 }
 
 void windows_read(const struct fold_windows *all, const struct fold_window *w, struct fold_window *ret)

@@ -19,6 +19,8 @@
 #define WINDOWS_OPEN_MOST 1024u /* windows that are measured from one row to the next */
 #define WINDOW_OPEN UINT64_MAX  /* end of a window that is still open */
 
+#define WINDOW_OWN 5 /* what exits have of a process alone: own_terms[] in window.c */
+
 struct window_peak {
     uint64_t value;
     int absent;
@@ -37,18 +39,19 @@ struct fold_window {
     struct window_peak peak[FOLD_GAUGES]; /* from samples in the window */
     struct window_peak edge[FOLD_GAUGES]; /* interpolated at the window's begin and end */
     /* Processes that were alive only within the window: */
-    double within_ns;     /* their CPU time */
-    uint64_t process_rss; /* their largest high-water mark */
+    double within[WINDOW_OWN]; /* what they used */
+    uint64_t process_rss;      /* their largest high-water mark */
     struct derive_peak cores;
 };
 
 /* A process that ended. */
 struct window_exit {
     uint64_t begin_ns, end_ns;
-    uint64_t cpu_ns[3]; /* all, in user mode, in the kernel; 0: not known */
-    uint64_t rss_peak;  /* 0: not known */
-    bool is_sampled;    /* some sample has it */
-    bool has_split;     /* it is known which part of its time was in user mode */
+    uint64_t cpu_ns[3];       /* all, in user mode, in the kernel; 0: not known */
+    uint64_t own[WINDOW_OWN]; /* at least; 0: not known */
+    uint64_t rss_peak;        /* 0: not known */
+    bool is_sampled;          /* some sample has it */
+    bool has_split;           /* it is known which part of its time was in user mode */
 };
 
 /* The last rows, and windows that take more. */

@@ -3,6 +3,7 @@
 #include "libbaro/summary/facts.h"
 #include <string.h>
 
+#include "base/min_max.h"
 #include "base/span.h"
 
 #define JOULES_PER_KWH 3.6e6
@@ -92,7 +93,7 @@ int gpu_memory_absent(const struct fold_entity *t)
 
 uint64_t gpu_watched_ns(const struct fold_entity *t)
 {
-    return last(t, GPU_read_at) - t->cell[GPU_read_at].first;
+    return excess(last(t, GPU_read_at), t->cell[GPU_read_at].first); /* of a hostile tape it may fall */
 }
 
 static double growth(const struct fold_entity *t, int metric)
@@ -261,11 +262,6 @@ struct baro_value gpus_job_energy(const struct baro_summary *s)
     return all;
 }
 
-static uint64_t largest(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 void gpus_sum(const struct baro_summary *s, struct gpus_sum *ret)
 {
     double busy = 0;
@@ -274,14 +270,14 @@ void gpus_sum(const struct baro_summary *s, struct gpus_sum *ret)
         const struct fold_entity *t = &s->fold.gpus.at[i];
         if (!gpu_memory_absent(t)) {
             ret->has_memory = true;
-            ret->memory_most_of_one = largest(ret->memory_most_of_one, last(t, GPU_memory_job_peak));
+            ret->memory_most_of_one = max_u64(ret->memory_most_of_one, last(t, GPU_memory_job_peak));
         }
         if (is_instance(t))
             continue;
         ret->n++;
         ret->used += is_used(s, t);
         ret->has_use |= !gpu_lacks_use(s, t);
-        ret->watched_ns = largest(ret->watched_ns, gpu_watched_ns(t));
+        ret->watched_ns = max_u64(ret->watched_ns, gpu_watched_ns(t));
         ret->has_busy |= !absent_of(t, GPU_busy_job);
         busy += absent_of(t, GPU_busy_job) ? 0 : growth(t, GPU_busy_job);
         ret->has_energy |= !absent_of(t, GPU_energy);
@@ -304,9 +300,9 @@ int meters_sum(const struct baro_summary *s, struct meters_sum *ret)
         ret->joules += (double)cell[ENERGY_energy].grown / 1e6;
         ret->has_gap |= cell[ENERGY_energy].lapsed || cell[ENERGY_energy].fell;
         first_ns = at->first < first_ns ? at->first : first_ns;
-        last_ns = largest(last_ns, at->last);
+        last_ns = max_u64(last_ns, at->last);
     }
-    ret->watched_ns = last_ns - first_ns;
+    ret->watched_ns = excess(last_ns, first_ns);
     return first_ns == UINT64_MAX ? BARO_ABSENT_NONE : BARO_PRESENT;
 }
 

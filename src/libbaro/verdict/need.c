@@ -99,13 +99,19 @@ static void need_cores(const struct evidence *e, const struct stretch *s, struct
         need->cores = needed;
 }
 
+/* `baro run --limit memory=2GB`, or rss */
+static bool is_ended_by_memory_limit(const struct evidence *e)
+{
+    return e->limit && e->limit->ends && (strcmp(e->limit->name, "memory") == 0 || strcmp(e->limit->name, "rss") == 0);
+}
+
 static void need_memory(const struct evidence *e, const struct stretch *s, struct baro_need *n)
 {
     double at_most = e->memory_at_most_bytes >= e->memory_peak_bytes ? e->memory_at_most_bytes : e->memory_peak_bytes,
            swapped = e->swap_peak_bytes > 0 ? e->swap_peak_bytes : 0;
     n->memory_bytes = (need_is_range(e) ? e->memory_peak_bytes : at_most) + swapped;
     n->memory_at_most_bytes = at_most + swapped;
-    bool is_killed = e->oom_kills_at_most >= 1;
+    bool is_killed = e->oom_kills_at_most >= 1 || is_ended_by_memory_limit(e);
     if ((is_killed || is_short_of_memory(e, s)) && e->memory_limit_bytes > n->memory_bytes)
         n->memory_bytes = n->memory_at_most_bytes = e->memory_limit_bytes;
     n->flags |= is_killed ? BARO_NEED_MEMORY_BOUND : 0;

@@ -164,10 +164,19 @@ static void put_attribute(struct buf *cell, const struct baro_attribute *a)
     }
 }
 
-static void put_name(struct buf *cell, const struct baro_timeline_item *v, bool has_status)
+/* Phases of processes that run beside each other are in lanes (depth), and not within each other. */
+static void indent(struct buf *cell, const struct baro_timeline *timeline, const struct baro_timeline_item *v)
 {
-    for (int k = 0; k < v->depth && k < INDENT_MOST; k++)
+    for (int k = 0; v && v->parent >= 0 && k < INDENT_MOST; k++) {
         buf_str(cell, "  ");
+        v = baro_timeline_get(timeline, (size_t)v->parent);
+    }
+}
+
+static void put_name(struct buf *cell, const struct baro_timeline *timeline, size_t i, bool has_status)
+{
+    const struct baro_timeline_item *v = baro_timeline_get(timeline, i);
+    indent(cell, timeline, v);
     text_escaped(cell, v->name, strlen(v->name));
     for (size_t k = 0; k < v->attribute_count; k++) {
         if (!has_status || !is_of_end(&v->attribute[k]))
@@ -197,7 +206,7 @@ static unsigned put_phase_row(struct table *t, const struct baro_timeline *timel
         put_status(&cell, timeline, i);
         table_take(t, &cell);
     }
-    put_name(&cell, v, has_status);
+    put_name(&cell, timeline, i, has_status);
     table_take(t, &cell);
     buf_done(&cell);
     return flags | (v->is_open ? BARO_VALUE_LOWER_BOUND : 0);

@@ -242,6 +242,30 @@ static void put_alike(struct buf *b, const struct baro_runset *set, bool is_more
     free(ratio);
 }
 
+#define EQUAL_PART 0.05 /* what differs by less than so much more is no larger cause */
+
+/* Names the command, and all others that differ as much. Returns how many they are. Example: "cc1, ld and as". */
+static size_t put_equals(struct buf *b, const struct baro_runset *set, const struct baro_difference *most)
+{
+    size_t n = 1, at = 1;
+    put_name(b, most->name);
+    for (int way = 0; way < 2; way++) {
+        for (size_t i = 0; i < baro_difference_count(set); i++) {
+            const struct baro_difference *d = baro_difference_get(set, i);
+            double part = d->fact == most->fact ? size_of(d) / size_of(most) : 0;
+            if (d == most || strcmp(d->scope, most->scope) != 0 || !(part >= 1 - EQUAL_PART))
+                continue;
+            if (!way) {
+                n++;
+                continue;
+            }
+            buf_str(b, ++at == n ? " and " : ", ");
+            put_name(b, d->name);
+        }
+    }
+    return n;
+}
+
 /* The command, or else the phase, that differs most in the same direction: ": cc1 +2.9 s in 12 more processes". */
 static void put_cause(struct buf *b, const struct baro_runset *set, const struct baro_difference *of, size_t before)
 {
@@ -265,12 +289,18 @@ static void put_cause(struct buf *b, const struct baro_runset *set, const struct
     if (!most || (share > PART_MOST && of->fact->semantics == BARO_FACT_PEAK))
         return;
     buf_str(b, is_command ? ": " : ": phase ");
-    put_name(b, most->name);
+    size_t equals = 1;
+    if (is_command) /* an equal phase may be within the other one */
+        equals = put_equals(b, set, most);
+    else
+        put_name(b, most->name);
     buf_byte(b, ' ');
     diff_shift(b, most);
+    buf_str(b, equals > 1 ? " each" : "");
+    share *= (double)equals;
     struct buf note = {0};
     if (share < 0.995)
-        buf_printf(&note, "%.0f %% of it", share * 100);
+        buf_printf(&note, "%.0f %% of it%s", share * 100, equals > 1 ? " together" : "");
     else if (share > PART_MOST)
         buf_printf(&note, "others %s", size < 0 ? "more" : "less");
     if (!is_certain(most)) {
@@ -281,7 +311,7 @@ static void put_cause(struct buf *b, const struct baro_runset *set, const struct
         buf_printf(b, " (%.*s)", (int)note.len, (const char *)note.at);
     buf_done(&note);
     const struct baro_difference *n = find_row(set, "command", most->name, "processes");
-    double more = n && !n->flags && is_certain(n) && is_command && !is_count ? size_of(n) : 0;
+    double more = n && !n->flags && is_certain(n) && is_command && equals == 1 && !is_count ? size_of(n) : 0;
     if (more >= 1 || more <= -1) {
         buf_str(b, " in ");
         fmt_count(b, whole_of(absolute(more)));

@@ -120,6 +120,16 @@ static inline bool io_is_behind(const struct member *m)
            m->account.io_as_of_faults != value(m, PROCESS_children_faults_minor);
 }
 
+/* Returns since when bytes of the member may not be in its row, though they may be in a later reading of it or of its
+ * parent; 0: the row has all. Example: `ld` was read at 2.1 s, and ended at 2.4 s unread: since 2.1 s. */
+static inline uint64_t late_io_since(const struct member *m)
+{
+    if (m->life.io_final || m->reading.io_since_ns)
+        return m->life.io_final ? 0 : m->reading.io_since_ns;
+    bool has_more = m->state >= MEMBER_ENDED && !member_is_final(m) && m->reading.io_ns < m->life.end_ns;
+    return !has_more ? 0 : m->reading.io_ns ? m->reading.io_ns : m->life.begin_ns;
+}
+
 /* Is it certain that the member had no children? */
 static inline bool is_childless(const struct job *j, const struct member *m)
 {

@@ -131,7 +131,10 @@ static void fill_own_io(const struct job *j, const struct member *m, struct baro
     static const struct {
         enum exit_metric own, all;
         enum ledger_counter counter;
-    } of[] = {{EXIT_own_io_read, EXIT_io_read, LEDGER_IO_READ}, {EXIT_own_io_write, EXIT_io_write, LEDGER_IO_WRITE}};
+    } of[] = {{EXIT_own_io_read, EXIT_io_read, LEDGER_IO_READ},
+              {EXIT_own_io_write, EXIT_io_write, LEDGER_IO_WRITE},
+              {EXIT_own_io_rchar, EXIT_io_rchar, LEDGER_IO_RCHAR},
+              {EXIT_own_io_wchar, EXIT_io_wchar, LEDGER_IO_WCHAR}};
     bool known = false, whole = true;
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         uint64_t own;

@@ -162,6 +162,19 @@ void job_reaped(struct job *j, struct member *m, uint64_t end_ns)
     m->account.successor = NULL;
 }
 
+/* Bytes of a process that is gone are in its parent's counters, when those are read next. */
+static void pass_on_late_io(const struct job *j, const struct member *m)
+{
+    struct member *parent = m->links.parent;
+    uint64_t since_ns = late_io_since(m);
+    bool is_readable = parent && (parent->row.absent[PROCESS_io_rchar] == BARO_PRESENT ||
+                                  parent->row.absent[PROCESS_io_rchar] == BARO_ABSENT_NOT_YET);
+    if (!since_ns || !is_readable || is_own_alone(j))
+        return;
+    uint64_t *of_parent = &parent->reading.io_since_ns;
+    *of_parent = *of_parent && *of_parent < since_ns ? *of_parent : since_ns;
+}
+
 void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed_ns)
 {
     bool final = member_is_final(m);
@@ -178,6 +191,8 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
     m->account.io_in_parent = m->of_task.number && m->links.parent &&
                               m->links.parent->of_task.number == m->of_task.number && !m->of_task.left;
     totals_leave(j, m);
+    if (!final)
+        pass_on_late_io(j, m);
     state_change(j, m, final ? MEMBER_GONE_REAPED : MEMBER_GONE);
     tree_remove(&j->tree, m);
     j->others.listed -= m->other.is;

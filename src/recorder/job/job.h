@@ -307,6 +307,10 @@ void job_settled(struct member *m);
 
 /* Fills the job's values of a sample: totals, counts, peaks and bounds. */
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX]);
+/* Returns for how long before now bytes may be missing in the totals that a later sample has. Call it after
+ * job_settle().
+ */
+uint64_t job_io_lag(const struct job *j, uint64_t now_ns);
 
 /* The member belongs to another recording of barograph, or no longer does. Call it before the row gets the values that
  * were read together with what the member executes: what it used since the last reading counts for what it is now. */

@@ -444,3 +444,24 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     fill_absent(j, ret_value, ret_absent);
     state_check(j);
 }
+
+/* A process that ended more than this before and that nobody waits for may stay so for hours. */
+#define LATE_IO_MOST 1000000000u
+
+static uint64_t lag_of(const struct member *m, uint64_t now_ns)
+{
+    uint64_t since_ns = late_io_since(m);
+    bool is_left = m->life.end_ns && now_ns > m->life.end_ns + LATE_IO_MOST;
+    return since_ns && !is_left ? excess(now_ns, since_ns) : 0;
+}
+
+/* All members count: a process may sleep before it is read, and the gate of a zombie is closed. */
+uint64_t job_io_lag(const struct job *j, uint64_t now_ns)
+{
+    uint64_t lag = 0;
+    for (size_t i = 0; i < j->tree.n; i++)
+        lag = j->tree.at[i] ? max_u64(lag, lag_of(j->tree.at[i], now_ns)) : lag;
+    for (const struct member *m = j->settling.gone; m && !is_own_alone(j); m = m->links.list_next)
+        lag = m->account.successor ? lag : max_u64(lag, lag_of(m, now_ns));
+    return lag;
+}

@@ -253,6 +253,9 @@ struct member_reading {
     uint64_t due_read_ns;                /* when everything that was due was read: process_due_ns() */
     uint64_t thread_sum[THREAD_SUM_MAX]; /* sums over its living threads when they were last read */
     uint64_t delay_ns, delay_cpu_ns;     /* when its run delay was last read, and its CPU time then */
+    uint64_t io_ns;                      /* when its I/O was last read; 0: never */
+    uint64_t io_since_ns;                /* bytes that it, or children that it reaped, transferred since then may not
+                                            be in the row; 0: all are */
     uint64_t stat_rss;                   /* as stat showed it, which may be less than the row's rss */
     uint64_t status_key;                 /* faults and stat_rss when status was last read */
     uint64_t status_rss;                 /* stat_rss when status was last read */

@@ -306,8 +306,12 @@ void enforce_sample(struct recorder *r, const struct baro_sample *s)
     if (!limits_of(r)->is_set)
         return;
     r->enforce.near_ns = UINT64_MAX;
-    if (watches(r, LIMIT_RSS))
-        compare(r, LIMIT_RSS, s->t_ns, derive_sum(s, PROCESS_rss).value);
+    r->enforce.is_close = false;
+    if (watches(r, LIMIT_RSS)) {
+        uint64_t rss = derive_sum(s, PROCESS_rss).value;
+        r->enforce.is_close = rss >= limits_of(r)->most[LIMIT_RSS] / 2;
+        compare(r, LIMIT_RSS, s->t_ns, rss);
+    }
     if (watches(r, LIMIT_CPU) && !s->job_absent[JOB_cpu])
         compare(r, LIMIT_CPU, s->t_ns, s->job[JOB_cpu]);
     if (!watches(r, LIMIT_MEMORY))

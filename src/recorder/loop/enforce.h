@@ -31,6 +31,7 @@ struct enforce {
     uint64_t value;
     unsigned noted;            /* a bit for each kind */
     uint64_t due_ns, until_ns; /* CLOCK_MONOTONIC: the next turn; when the step is over */
+    bool is_close;             /* over half of the limit of rss is in use: samples do not wait for the budget */
     uint64_t near_ns;          /* when one of them will be reached at the present growth, since the tape began */
     struct {
         uint64_t value, t_ns;

@@ -210,7 +210,9 @@ static uint64_t before_full(struct recorder *r, uint64_t now_ns, uint64_t due_ns
         near_ns = min_u64(near_ns, r->enforce.near_ns);
     if (r->options->pace.interval_ns || near_ns >= due_ns)
         return due_ns;
-    uint64_t left_ns = near_ns > now_ns ? near_ns - now_ns : 0, allowed_ns = sampler_wait_edge(&r->sampler, now_ns);
+    bool is_free = r->enforce.is_close && near_ns == r->enforce.near_ns;
+    uint64_t left_ns = near_ns > now_ns ? near_ns - now_ns : 0;
+    uint64_t allowed_ns = is_free ? now_ns : sampler_wait_edge(&r->sampler, now_ns);
     uint64_t at_ns = now_ns + (left_ns > 2 * FILL_STEP ? left_ns / 2 : left_ns > FILL_STEP ? left_ns : FILL_STEP);
     at_ns = at_ns > allowed_ns ? at_ns : allowed_ns;
     return at_ns < due_ns ? at_ns : due_ns;
@@ -223,9 +225,10 @@ static void plan(struct recorder *r, uint64_t due_ns)
     uint64_t next = schedule_next(fixed, due_ns, now, &missed);
     uint64_t interval = schedule_interval(fixed, due_ns);
     /* An observer asks the budget when the sample is due (recorder/observe). */
-    uint64_t paid = r->all->only ? sampler_wait(&r->sampler, now, next, interval)
-                    : fixed      ? next
-                                 : on_grid(r, now, next, interval / GRID_PART);
+    uint64_t paid = r->enforce.is_close ? next
+                    : r->all->only      ? sampler_wait(&r->sampler, now, next, interval)
+                    : fixed             ? next
+                                        : on_grid(r, now, next, interval / GRID_PART);
     uint64_t late = paid < next ? 0 : (paid - next + (fixed ? interval - 1 : 0)) / interval;
     own_cost_left_out(&r->sampler.own, late + (r->pace.is_held ? missed : 0));
     r->pace.tick_due_ns = before_full(r, now, fixed ? next + late * interval : paid);

@@ -129,6 +129,8 @@ static bool tick_job(void *state, const struct collector_tick *t)
     r->lossy_now = false;
     group_job_count(r->group);
     job_totals(job, sample->job, sample->job_absent);
+    sample->job[JOB_io_lag] = job_io_lag(job, t->now_ns);
+    sample->job_absent[JOB_io_lag] = sample->job_absent[JOB_io_rchar];
     sample->job[JOB_pss_stale] = memory_stale(r->memory, &sample->job_absent[JOB_pss_stale]);
     socket_row_fill(r->sockets, sample);
     fill_rows(r);

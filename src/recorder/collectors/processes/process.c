@@ -308,6 +308,8 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
     m->reading.clock_ns = clock_ns;
     if (depth == PROCESS_LEDGER && (p->sampling->need & BARO_SOURCE_IO))
         process_read_io(p, m);
+    else if (depth != PROCESS_REFRESH)
+        process_left_io(p, m); /* until it is read below, or later */
     if (depth < PROCESS_REFRESH)
         return 0;
     bool now_due = depth == PROCESS_WHOLE && p->sampling->now_ns >= process_due_ns(p, m);
@@ -342,6 +344,7 @@ void process_begin(struct processes *p, struct member *m, const struct pid_stat 
         return;
     process_put_stat(p, m, st, clock_ns);
     m->reading.clock_ns = clock_ns;
+    process_left_io(p, m);
     member_wake(m); /* the next tick reads the rest, even if the process sleeps by then */
 }
 

@@ -17,6 +17,25 @@ static const struct {
 };
 #define IO_METRICS (sizeof(io_metrics) / sizeof(*io_metrics))
 
+void process_left_io(const struct processes *p, struct member *m)
+{
+    struct member_reading *r = &m->reading;
+    uint64_t begin_ns = m->life.begin_ns ? m->life.begin_ns : p->sampling->now_ns;
+    if (!r->io_since_ns && p->sampling->need & BARO_SOURCE_IO)
+        r->io_since_ns = r->io_ns ? r->io_ns : begin_ns;
+}
+
+/* An ordinary user can't read the I/O of a process that is ending. That of one that never can be read is not late. */
+static void note_io_read(const struct processes *p, struct member *m, bool ok)
+{
+    if (!ok && m->reading.is_exiting) {
+        process_left_io(p, m);
+        return;
+    }
+    m->reading.io_since_ns = 0;
+    m->reading.io_ns = ok ? p->sampling->now_ns : m->reading.io_ns;
+}
+
 void process_read_io(struct processes *p, struct member *m)
 {
     struct pid_io io;
@@ -32,6 +51,7 @@ void process_read_io(struct processes *p, struct member *m)
     if (ok) /* stat is always read before io */
         m->account.io_as_of_faults = m->row.value[PROCESS_children_faults_minor];
     m->life.io_final |= ok && member_is_zombie(m);
+    note_io_read(p, m, ok);
 }
 
 /*

@@ -14,6 +14,8 @@ void process_put_stat(struct processes *p, struct member *m, const struct pid_st
 void process_put_lag(struct member *m);
 
 void process_read_io(struct processes *p, struct member *m);
+/* Its I/O was not read, although it may have run. */
+void process_left_io(const struct processes *p, struct member *m);
 void process_put_zombie_io(struct member *m, const struct process_zombie *z);
 
 #endif
