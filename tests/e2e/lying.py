@@ -171,17 +171,26 @@ class Store:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.handler, self.server, self.port = Handler, None, 0
+        self.listen(True)
 
     def url(self, protocol="prometheus"):
         return f"{protocol}+http://127.0.0.1:{self.port}"
 
+    def listen(self, is_up):
+        """Begins or ceases to be there, at the same port."""
+        if is_up and not self.server:
+            self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), self.handler)
+            self.server.daemon_threads = True
+            self.port = self.server.server_address[1]
+            threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        elif self.server and not is_up:
+            self.server.shutdown()
+            self.server.server_close()
+            self.server = None
+
     def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        self.listen(False)
 
     def read(self, request, body):
         if request.path.endswith("/v1/metrics"):

@@ -19,6 +19,7 @@ import pytest
 from conftest import SOURCE, poll
 from lying import Store
 
+OUTAGE = int(os.environ.get("BARO_OUTAGE", 3600))
 WORK = "for i in 1 2 3; do seq 30000 | sort -R >/dev/null; done"
 
 
@@ -261,21 +262,37 @@ def pusher_of(tape):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
-def test_an_outage(run, store, work, tape, protocol):
-    """Of a minute and a half, in real time, longer than a message may take (30 s), with servers that do not answer. No
-    memory grows meanwhile."""
-    down_until = time.monotonic() + 90
-    s = store(lambda n: "ok" if time.monotonic() > down_until else "sleep 40" if n == 3 else "503 2")
-    job = run.popen("run", "-q", "-o", tape, "-i", "50ms", "--push", s.url(protocol), "--", "sleep", "95")
-    pid = poll(lambda: pusher_of(tape))
-    resident = []
-    while job.poll() is None:
+def test_an_outage(run, store, work):
+    """Of an hour in real time (BARO_OUTAGE: seconds): a server that does not answer for longer than a message may take
+    (30 s), then 503, then no server, then 503. No memory grows meanwhile, and no point is lost."""
+    interval = "1s" if OUTAGE > 300 else "50ms"
+    stores = {protocol: store() for protocol in ("prometheus", "otlp")}
+    jobs = [run.popen("run", "-q", "-o", work / f"{protocol}.baro", "-i", interval, "--push", s.url(protocol), "--",
+                      "sleep", str(OUTAGE + 5)) for protocol, s in stores.items()]
+    pushers = [poll(lambda: pusher_of(work / f"{protocol}.baro")) for protocol in stores]
+    begun, resident = time.monotonic(), {pusher: [] for pusher in pushers}
+
+    def passed():
+        return (time.monotonic() - begun) / OUTAGE
+
+    for s in stores.values():
+        s.say = lambda n: "ok" if passed() > 1 else "sleep 40" if n == 3 else "503 2"
+    while any(job.poll() is None for job in jobs):
+        for s in stores.values():
+            s.listen(not 1 / 3 < passed() < 2 / 3)
+        for pusher, pages in resident.items():
+            pages.append(int((pusher / "statm").read_text().split()[1]))
         time.sleep(1)
-        resident.append(int((pid / "statm").read_text().split()[1]))
-    poll(lambda: status(run)["state"] == "sent")
-    assert s.points == reference(run, store, tape, work, protocol)
-    assert max(resident[:80]) - resident[5] < 1000, "pages"
+    assert [job.returncode for job in jobs] == [0, 0]
+    poll(lambda: all(now["state"] == "sent" for now in status(run)))
+    for protocol, s in stores.items():
+        assert s.points == reference(run, store, work / f"{protocol}.baro", work, protocol)
+    for now, s in zip(sorted(status(run), key=lambda now: now["tape"]), (stores["otlp"], stores["prometheus"])):
+        assert counted(now) == now["sent"] == len(s.points)
+    for pages in resident.values():
+        assert max(pages[:OUTAGE - 5]) - pages[5] < 1000, "pages"
+    print(f"outage of {OUTAGE} s:", {protocol: len(s.points) for protocol, s in stores.items()}, "points; pages of memory",
+          [(pages[5], max(pages[:OUTAGE - 5]), max(pages)) for pages in resident.values()])
 
 
 @pytest.mark.slow
