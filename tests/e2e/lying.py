@@ -155,7 +155,8 @@ class Store:
     it is the last one again. version: of remote write; 1 takes a message of 2.0 as one without points, and "415" as one
     that it does not know; 2 stores the good points of a message, and says how many."""
 
-    def __init__(self, say=lambda n: "ok", strict=True, oldest=-math.inf, version=1):
+    def __init__(self, say=lambda n: "ok", strict=True, oldest=-math.inf, version=1, tls=None):
+        self.tls = tls  # an ssl.SSLContext
         self.say, self.strict, self.oldest, self.version = say, strict, oldest, version
         self.points, self.last, self.requests, self.headers = {}, {}, 0, []
         self.twice = 0
@@ -175,13 +176,15 @@ class Store:
         self.listen(True)
 
     def url(self, protocol="prometheus"):
-        return f"{protocol}+http://127.0.0.1:{self.port}"
+        return f"{protocol}+http{'s' if self.tls else ''}://127.0.0.1:{self.port}"
 
     def listen(self, is_up):
         """Begins or ceases to be there, at the same port."""
         if is_up and not self.server:
             self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), self.handler)
             self.server.daemon_threads = True
+            if self.tls:
+                self.server.socket = self.tls.wrap_socket(self.server.socket, server_side=True)
             self.port = self.server.server_address[1]
             threading.Thread(target=self.server.serve_forever, daemon=True).start()
         elif self.server and not is_up:

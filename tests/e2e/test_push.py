@@ -2,6 +2,7 @@
 """baro push: each point of a tape is once in the store, or counted. The stores are our own that lie (lying.py), a real
 Prometheus and a real VictoriaMetrics."""
 
+import base64
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import random
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -53,7 +55,7 @@ def status(run, **kw):
 
 
 def counted(s):
-    return s["sent"] + s["refused"] + s["set_aside"]
+    return s["sent"] + s["refused"] + s["set_aside"] + s["there"]
 
 
 def reference(run, store, tape, work, protocol="prometheus"):
@@ -202,6 +204,8 @@ def test_what_a_store_refuses_is_counted(run, store, recorded, work):
     run("push", recorded, "--to", s.url(), status=1)
     now = status(run)
     assert now["set_aside"] and counted(now) == len(all_points) and now["sent"] == len(s.points)
+    newer = sum(t >= oldest for t in times)
+    assert newer - 200 < now["sent"] <= newer, "of one sample at most, points are refused with others"
     refused, = (pathlib.Path(os.environ["HOME"]) / ".local/state/barograph/push").glob("*.refused")
     lines = [json.loads(line) for line in refused.read_text().splitlines()]
     assert sum(line["points"] for line in lines) == now["set_aside"]
@@ -229,7 +233,7 @@ def test_partial_success(run, store, recorded, work):
 
 
 @pytest.mark.parametrize("protocol, lies", [
-    ("otlp", ["cut headers"]), ("prometheus", ["cut headers"]), ("otlp", ["body 200 not an answer"]),
+    ("otlp", ["cut headers"]), ("prometheus", ["cut headers"]), ("otlp", ["ok", "body 200 not an answer"]),
     ("otlp", ["written 400 0"]), ("otlp", ["written 500 0"]), ("otlp", ["503", "body 500 out of order sample"]),
     ("prometheus", ["written 400 99999999"]), ("prometheus", ["written 400 5abc"])])
 def test_what_did_not_arrive_is_not_counted_as_sent(run, store, recorded, work, protocol, lies):
@@ -333,18 +337,19 @@ def test_a_receiver_of_2_0_says_what_it_wrote(run, store, recorded, work):
     assert counted(now) == len(all_points)
 
 
-@pytest.mark.parametrize("lie, says", [
-    ("401", "the token or password is wrong"), ("404", "nothing takes points at this path"),
-    ("302", "it is elsewhere"), ("html", "that is no receiver")])
-def test_wrong_servers_are_one_line(run, store, recorded, lie, says):
+@pytest.mark.parametrize("protocol, lie, says", [
+    ("prometheus", "401", "the token or password is wrong"), ("prometheus", "302", "it is elsewhere"),
+    ("prometheus", "404", "nothing takes points at this path"), ("prometheus", "html", "that is no receiver"),
+    ("otlp", "body 200 OK", "that is no receiver")])
+def test_wrong_servers_are_one_line(run, store, recorded, protocol, lie, says):
     s = store(lambda n: lie)
-    done = run("push", recorded, "--to", s.url(), status=2)
+    done = run("push", recorded, "--to", s.url(protocol), status=2)
     assert says in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert s.requests == 1
     now = status(run)
     assert now["state"] == "fails" and says in now["failure"]
     s.say = lambda n: "ok"
-    run("push", recorded, "--to", s.url(), status=0)
+    run("push", recorded, "--to", s.url(protocol), status=0)
     assert status(run)["sent"] == len(s.points)
 
 
@@ -385,6 +390,39 @@ def test_secrets_are_nowhere(run, store, recorded, work):
     said += "".join(p.read_text() for p in folder.iterdir())
     assert secret not in said and "ada" not in said
     run("push", recorded, "--to", s.url(), env={"BARO_PUSH_TOKEN": "a b"}, status=2)
+
+
+@pytest.fixture
+def certificates(work):
+    """Those of an authority of our own, and of a server at 127.0.0.1."""
+    (work / "names").write_text("subjectAltName=IP:127.0.0.1\n")
+    for args in ("req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -subj /CN=ours -days 2",
+                 "req -newkey rsa:2048 -nodes -keyout key.pem -out asked.pem -subj /CN=127.0.0.1",
+                 "x509 -req -in asked.pem -CA ca.pem -CAkey ca.key -CAcreateserial -out cert.pem -days 2 -extfile names"):
+        subprocess.run(["openssl", *args.split()], cwd=work, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(work / "cert.pem", work / "key.pem")
+    return context, work / "ca.pem"
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl")
+@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
+def test_tls_and_netrc(run, store, recorded, work, certificates, protocol):
+    context, ca = certificates
+    s = store(tls=context)
+    done = run("push", recorded, "--to", s.url(protocol), status=2)
+    assert "certificate" in done.stderr and done.stderr.count("\n") == 1 and not s.requests
+    (work / "none.pem").write_text("")
+    done = run("push", recorded, "--to", s.url(protocol), "--ca-file", work / "none.pem", status=2)
+    assert "none.pem" in done.stderr and done.stderr.count("\n") == 1 and not s.requests
+    netrc = pathlib.Path(os.environ["HOME"]) / ".netrc"
+    netrc.write_text("machine 127.0.0.1 login ada password hunter2hunter2\n")
+    netrc.chmod(0o600)
+    run("push", recorded, "--to", s.url(protocol), "--ca-file", ca, status=0)
+    assert {h["Authorization"] for h in s.headers} == {"Basic " + base64.b64encode(b"ada:hunter2hunter2").decode()}
+    assert s.points == reference(run, store, recorded, work, protocol)
+    elsewhere = s.url(protocol).replace("127.0.0.1", "localhost")
+    assert "localhost" in run("push", recorded, "--to", elsewhere, "--ca-file", ca, status=2).stderr
 
 
 def waiter_of(follower):
@@ -512,6 +550,39 @@ def test_status_of_some_tapes(run, store, recorded, work):
     assert "b/0.baro" in shown and "a/0.baro" not in shown
     assert "nothing of this" in run("push", "--status", recorded, status=0).stdout
     assert run("push", "--status", work / "none.baro", status=2).stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_two_users_push_one_tape(run, store, work, tape, version):
+    """The second user sends what the first one has not sent, and counts the others."""
+    s = store(version=version)
+    job = run.popen("run", "-q", "-o", tape, "-i", "20ms", "--", "sleep", "3")
+    poll(lambda: run("export", tape, "--entity", "job").stdout.count("\n") > 20)
+    run("push", tape, "--to", s.url(), status=0)
+    first = len(s.points)
+    job.wait()
+    other = {"XDG_STATE_HOME": work / "other"}
+    said = run("push", tape, "--to", s.url(), status=0, env=other).stdout
+    assert s.points == reference(run, store, tape, work)
+    now = status(run, env=other)
+    assert counted(now) == len(s.points) and now["set_aside"] == now["refused"] == 0
+    assert first == now["there"] + s.twice and now["there"] and "were there already" in said
+
+
+def test_a_url_in_arguments(run, store, work, tape):
+    """Any user can read them while the job runs: they have no password. The name of the host stays."""
+    s = store()
+    url = s.url().replace("127.0.0.1", "ada:hunter2hunter2@127.0.0.1")
+    job = run.popen("run", "-q", "-o", tape, "--push", url, "--", "sleep", "100")
+    try:
+        poll(lambda: tape.exists())
+        assert b"hunter2" not in (shown := pathlib.Path(f"/proc/{job.pid}/cmdline").read_bytes()) and b"ada" not in shown
+        assert b"*@127.0.0.1:" in shown
+        poll(lambda: s.requests)
+        assert s.headers[0]["Authorization"].startswith("Basic ")
+    finally:
+        job.terminate()
+        job.wait()
 
 
 def test_two_pushers_of_one_tape(run, store, recorded):

@@ -36,6 +36,7 @@ struct sender {
     bool is_html, is_json;
     bool has_headers;  /* the headers of the answer came to their end */
     bool was_answered; /* once, by anything */
+    bool was_right;    /* once, as a receiver does */
 };
 
 /* ---- the answer, while it comes ---- */
@@ -92,15 +93,14 @@ static void say(struct sent *ret, const char *text, size_t len)
     ret->why[n] = 0;
 }
 
-/* What Prometheus and those that are like it answer to points that are not newer than those that they have. */
-static bool says_it_is_there(const char *why)
+bool sender_is_there(const char *why)
 {
     return strcasestr(why, "out of order") || strcasestr(why, "duplicate sample") || strcasestr(why, "out-of-order");
 }
 
 static bool says_it_is_bad(const char *why)
 {
-    return says_it_is_there(why) || strcasestr(why, "out of bounds") || strcasestr(why, "too old sample");
+    return sender_is_there(why) || strcasestr(why, "out of bounds") || strcasestr(why, "too old sample");
 }
 
 /* Is this a success of OTLP whose body is none? Some receivers answer in JSON, whatever they were asked in. */
@@ -117,7 +117,7 @@ static enum answer judge_status(const struct sender *s, const struct sent *ret)
     if (!s->has_headers)
         return ANSWER_LATER;
     if (status >= 200 && status < 300)
-        return s->is_html ? ANSWER_WRONG : is_garbage(s, ret) ? ANSWER_LATER : ANSWER_STORED;
+        return s->is_html ? ANSWER_WRONG : !is_garbage(s, ret) ? ANSWER_STORED : s->was_right ? ANSWER_LATER : ANSWER_WRONG;
     if (status == 429 || status == 408 || status == 425)
         return ANSWER_LATER;
     if (status == 413)
@@ -146,6 +146,7 @@ static void explain(const struct sender *s, struct sent *ret)
                        : is_nothing                              ? "nothing takes points at this path of the server"
                        : ret->status >= 300 && ret->status < 400 ? "it is elsewhere: give the URL that it names"
                        : s->is_html                              ? "it answers with a web page: that is no receiver"
+                       : ret->status < 300                       ? "the answer is none of OTLP: that is no receiver"
                                                                  : NULL;
     if (ret->answer == ANSWER_LATER && !s->has_headers)
         snprintf(ret->why, sizeof(ret->why), "HTTP %ld: the answer ends within its headers", ret->status);
@@ -219,7 +220,7 @@ static void perform(struct sender *s, struct sent *ret)
     if (code == CURLE_OK) {
         say(ret, (char *)ret->body.at, ret->body.len);
         /* An error of a receiver of OTLP that is not about the message says nothing about its points. */
-        ret->is_there = says_it_is_there(ret->why) && (!s->to->is_otlp || ret->status == 400);
+        ret->is_there = sender_is_there(ret->why) && (!s->to->is_otlp || ret->status == 400);
         ret->answer = judge_status(s, ret);
         explain(s, ret);
     } else {
@@ -228,6 +229,7 @@ static void perform(struct sender *s, struct sent *ret)
         ret->answer = judge_failure(s, code);
         say(ret, text, strlen(text));
     }
+    s->was_right = s->was_right || ret->answer == ANSWER_STORED;
     if (ret->answer == ANSWER_LATER || ret->answer == ANSWER_WRONG) {
         pause_sending(s, asked_s);
     } else {
