@@ -146,6 +146,39 @@ def otlp(data):
                     yield labels, struct.unpack("<Q", at[3])[0], (start, value)
 
 
+def chunked(*parts):
+    return b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in parts)
+
+
+def long_answer(status):
+    return b"HTTP/1.1 %d Long\r\nContent-Length: 300000\r\n\r\n" % status + b"too long " + bytes(299991)
+
+
+ODD = {  # answers as bytes
+    "trailers": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n0\r\nX-Sum: 1\r\n\r\n",
+    "hints": b"HTTP/1.1 103 Hints\r\nContent-Type: text/html\r\nX-Prometheus-Remote-Write-Samples-Written: 0\r\n\r\n"
+             b"HTTP/1.1 204 No Content\r\n\r\n",
+    "continues": b"HTTP/1.1 100 Continue\r\n\r\n" * 20 + b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    "long 404": long_answer(404),
+    "long 400": long_answer(400),
+    "long 200": long_answer(200),
+    "http/2": b"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + bytes(18),
+    "http/0.9": b"all is well\n",
+    "chunks of garbage": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "a large chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n" + bytes(1000),
+    "a length that is none": b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
+    "status 0": b"HTTP/1.1 000 \r\nContent-Length: 0\r\n\r\n",
+    "many headers": b"HTTP/1.1 200 OK\r\n" + b"X-A: " + b"a" * 90000 + b"\r\n" + b"X-B: b\r\n" * 100000 + b"\r\n",
+    "gzip": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\n\x1f\x8b\x08\x00\x00",
+    "two answers": b"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n",
+    "patience": b"HTTP/1.1 503 No\r\nRetry-After: 99999999999999999999\r\nContent-Length: 0\r\n\r\n",
+    "a lie about a part": b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 13\r\n\r\n"
+                          b"\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x12\x00",
+    "less than none": b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 13\r\n\r\n"
+                      b"\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+}
+
+
 # ---- the store ------------------------------------------------------------------------------------------------------
 
 
@@ -231,7 +264,8 @@ class Store:
             n, self.requests = self.requests, self.requests + 1
             self.headers.append(dict(request.headers))
             action = self.say(n)
-            stores = action in ("ok", "old ok", "lost", "garbage", "stored 503") or action.startswith("sleep")
+            stores = action in ("ok", "old ok", "lost", "garbage", "stored 503", "trailers", "hints", "continues", "gzip",
+                                "two answers", "less than none") or action.startswith("sleep")
             points = self.read(request, body)
             if points is None and action in ("ok", "partial"):
                 return self.reply(request, 415 if self.version == "415" else 204)
@@ -264,6 +298,11 @@ class Store:
             try:
                 while True:
                     request.wfile.write(bytes(65536))
+            except OSError:
+                pass
+        elif action in ODD:
+            try:
+                request.wfile.write(ODD[action])
             except OSError:
                 pass
         elif action.startswith("partial"):

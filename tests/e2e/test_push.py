@@ -253,6 +253,63 @@ def test_an_endless_answer_is_no_answer(run, store, recorded, work, protocol):
     assert s.points == reference(run, store, recorded, work, protocol)
 
 
+@pytest.mark.parametrize("lie, says", [
+    ("trailers", ""), ("hints", ""), ("continues", ""), ("gzip", ""), ("two answers", ""),
+    ("long 404", "nothing takes points at this path"), ("long 400", "it refused")])
+def test_answers_that_are_odd(run, store, recorded, work, lie, says):
+    """They say what became of the points."""
+    s = store(lambda n: lie)
+    done = run("push", recorded, "--to", s.url(), timeout=60)
+    all_points = reference(run, store, recorded, work)
+    if not says:
+        assert done.returncode == 0 and s.points == all_points and status(run)["sent"] == len(s.points)
+    elif "404" in lie:
+        assert done.returncode == 2 and says in done.stderr and s.requests == 1
+    else:
+        assert done.returncode == 1 and says in done.stdout and status(run)["set_aside"] == len(all_points)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lie", ["http/2", "http/0.9", "chunks of garbage", "a large chunk", "a length that is none",
+                                 "status 0", "many headers", "long 200"])
+def test_answers_that_say_nothing(run, store, recorded, work, lie):
+    """The points are sent again."""
+    s = store(lambda n: lie if n == 1 else "ok")
+    run("push", recorded, "--to", s.url(), status=0, timeout=120)
+    assert s.points == reference(run, store, recorded, work) and status(run)["sent"] == len(s.points)
+
+
+@pytest.mark.parametrize("lie", ["a lie about a part", "less than none"])
+def test_absurd_numbers_of_refused_points(run, store, recorded, work, lie):
+    s = store(lambda n: lie)
+    run("push", recorded, "--to", s.url("otlp"), timeout=60)
+    now, n = status(run), len(reference(run, store, recorded, work, "otlp"))
+    assert counted(now) == n and (now["refused"] == n if "lie" in lie else now["sent"] == len(s.points) == n)
+
+
+def test_a_position_with_absurd_numbers(run, store, recorded, work):
+    """It may make points be sent again, or not; nothing else."""
+    s = store(lambda n: "503 300")
+    pusher = run.popen("push", recorded, "--to", s.url(), stderr=subprocess.DEVNULL)
+    poll(lambda: s.requests)
+    poll(lambda: status(run))
+    pusher.kill()
+    pusher.wait()
+    s.say = lambda n: "ok"
+    position, = (pathlib.Path(os.environ["HOME"]) / ".local/state/barograph/push").glob("*.json")
+    text = json.loads(position.read_text())
+    expected = reference(run, store, recorded, work)
+    for number in (2**64 - 1, 2**63, 1):
+        for members in (("until_ns",), ("until_ns", "done"), ("sending", "until_ns"), ("samples", "missed"), ("version",)):
+            s.points, s.last = {}, {}
+            position.write_text(json.dumps(text | {member: number for member in members}))
+            done = run("push", recorded, "--to", s.url(), timeout=60)
+            assert done.returncode in (0, 1), done.stderr
+            assert set(s.points) <= set(expected)
+            if "done" not in members:
+                assert s.points == expected, (members, number)
+
+
 def pusher_of(tape):
     """The folder in /proc of the process that pushes a tape; None if there is none."""
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
@@ -340,7 +397,7 @@ def test_a_receiver_of_2_0_says_what_it_wrote(run, store, recorded, work):
 @pytest.mark.parametrize("protocol, lie, says", [
     ("prometheus", "401", "the token or password is wrong"), ("prometheus", "302", "it is elsewhere"),
     ("prometheus", "404", "nothing takes points at this path"), ("prometheus", "html", "that is no receiver"),
-    ("otlp", "body 200 OK", "that is no receiver")])
+    ("otlp", "body 200 OK", "none that a receiver gives"), ("prometheus", "long 200", "none that a receiver gives")])
 def test_wrong_servers_are_one_line(run, store, recorded, protocol, lie, says):
     s = store(lambda n: lie)
     done = run("push", recorded, "--to", s.url(protocol), status=2)

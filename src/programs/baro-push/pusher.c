@@ -141,9 +141,7 @@ static bool is_sent(const struct pusher *p, uint64_t t_ns)
 static bool is_full(const struct pusher *p)
 {
     /* What was being sent when the pusher was killed is a block of its own, so that it is the same block. */
-    if (p->pos.until_ns && p->is_behind)
-        return p->read_ns >= p->pos.until_ns;
-    return p->list.n >= BLOCK_MOST;
+    return p->list.n >= BLOCK_MOST || (p->pos.until_ns && p->is_behind && p->read_ns >= p->pos.until_ns);
 }
 
 /* Reads until there is a block, the tape has no more for now, or a while has passed. Returns 1 if there may be more at
@@ -196,7 +194,8 @@ static void acknowledge(struct pusher *p)
     p->pos.seen_realtime_ns = p->pos.acked_realtime_ns;
     p->pos.is_over = p->pos.is_end;
     p->pos.until_ns = p->pos.done = p->pos.sending = p->pos.is_end = 0;
-    p->list.n = p->done = p->part = p->parts = 0;
+    p->list.n = p->done = p->again_n = p->part = p->parts = 0;
+    p->is_again = false;
     p->first_ns = 0;
     p->is_behind = false;
 }
