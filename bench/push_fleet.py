@@ -33,26 +33,9 @@ SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(SOURCE / "tests" / "e2e"))
 
 from lying import Store  # noqa: E402
-from tapefile import HEADER, Tape, with_field  # noqa: E402
+from tapefile import copy_tape  # noqa: E402
 
 BARO = os.environ.get("BARO", SOURCE / "build" / "baro")
-HOST, ID = 3, 48  # fields of a header
-
-
-def copy_tapes(tape, folder, n):
-    """The copies differ in host and id alone. Hosts are node-00000, ..."""
-    data = pathlib.Path(tape).read_bytes()
-    parts = Tape(data)
-    first = next(i for i, frame in enumerate(parts.frames) if frame[0] == HEADER)
-    assert first == 0
-    size = len(parts.front()) - len(parts.frame(*parts.frames[1]))
-    for i in range(n):
-        kind, seq, payload = parts.frames[0]
-        host = int.from_bytes(f"node-{i:05}".encode(), "little")
-        name = int.from_bytes(f"{i:032x}".encode(), "little")
-        payload = with_field(with_field(payload, HOST, host), ID, name)
-        (folder / f"{i}.baro").write_bytes(parts.preamble + parts.frame(kind, seq, payload) + data[size:])
-
 
 # ---- the store ------------------------------------------------------------------------------------------------------
 
@@ -183,7 +166,8 @@ class Proxy:
                     to = http.client.HTTPConnection(url[7:], timeout=60)
                     to.request("POST", self.path, body, {k: v for k, v in self.headers.items() if k != "Host"})
                     answer = to.getresponse()
-                    status, text = answer.status, answer.read()
+                    status = answer.status
+                    answer.read()
                     to.close()
                 if lie in ("cut", "lost"):
                     self.close_connection = True
@@ -283,7 +267,8 @@ def main():
     work = pathlib.Path(tempfile.mkdtemp(prefix="baro-push-fleet-"))
     try:
         (work / "tapes").mkdir()
-        copy_tapes(tape, work / "tapes", n)
+        for i in range(n):
+            copy_tape(pathlib.Path(tape), work / f"tapes/{i}.baro", f"node-{i:05}", f"{i:032x}")
         store = Victoria(work / "store")
         try:
             if what == "nodes":

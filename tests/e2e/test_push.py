@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""baro push: each point of a tape is once in the store, or counted. The stores are our own that lie (lying.py), a real
-Prometheus and a real VictoriaMetrics."""
+"""baro push: each point of a tape is once in the store, or counted. The stores are our own that lie (lying.py);
+real ones are in test_push_stores.py."""
 
 import base64
 import json
@@ -9,65 +9,16 @@ import pathlib
 import random
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
 import time
 import urllib.parse
-import urllib.request
 
 import pytest
 from conftest import SOURCE, poll
-from lying import Store
+from pushing import WORK, built, counted, pusher_of, recorded, reference, rows, status, store  # noqa: F401 (fixtures)
 
-OUTAGE = int(os.environ.get("BARO_OUTAGE", 3600))
-WORK = "for i in 1 2 3; do seq 30000 | sort -R >/dev/null; done"
-
-
-@pytest.fixture(autouse=True)
-def built(baro):
-    if not pathlib.Path(baro).with_name("baro-push").exists():
-        pytest.skip("built without libcurl, protobuf-c or snappy")
-
-
-@pytest.fixture
-def store():
-    made = []
-
-    def make(*args, **kw):
-        made.append(Store(*args, **kw))
-        return made[-1]
-
-    yield make
-    for s in made:
-        s.close()
-
-
-@pytest.fixture
-def recorded(run, tape):
-    return run.record(tape, f"{run.binary} phase sort -- sh -c '{WORK}'; sleep 0.3; {WORK}", "-i", "20ms")
-
-
-def status(run, **kw):
-    found = json.loads(run("push", "--status", "--json", status=0, **kw).stdout)
-    return found[0] if len(found) == 1 else found
-
-
-def counted(s):
-    return s["sent"] + s["refused"] + s["set_aside"] + s["there"]
-
-
-def reference(run, store, tape, work, protocol="prometheus"):
-    """All points of a tape, as a store that never lies gets them from a pusher that is never killed."""
-    s = store()
-    run("push", tape, "--to", s.url(protocol), status=0, env={"XDG_STATE_HOME": work / "reference"})
-    return s.points
-
-
-def rows(run, tape, kind):
-    return [json.loads(line) for line in run("export", tape, "--entity", kind, "--format", "jsonl",
-                                             status=0).stdout.splitlines()]
 
 
 # ---- what is sent ---------------------------------------------------------------------------------------------------
@@ -308,62 +259,6 @@ def test_a_position_with_absurd_numbers(run, store, recorded, work):
             assert set(s.points) <= set(expected)
             if "done" not in members:
                 assert s.points == expected, (members, number)
-
-
-def pusher_of(tape):
-    """The folder in /proc of the process that pushes a tape; None if there is none."""
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if (folder / "exe").readlink().name == "baro-push" and str(tape).encode() in (
-                    folder / "cmdline").read_bytes().split(b"\0"):
-                return folder
-        except OSError:
-            pass
-    return None
-
-
-@pytest.mark.slow
-def test_an_outage(run, store, work):
-    """Of an hour in real time (BARO_OUTAGE: seconds): a server that does not answer for longer than a message may take
-    (30 s), then 503, then no server, then 503. No memory grows meanwhile, and no point is lost."""
-    interval = "1s" if OUTAGE > 300 else "50ms"
-    stores = {protocol: store() for protocol in ("prometheus", "otlp")}
-    jobs = [run.popen("run", "-q", "-o", work / f"{protocol}.baro", "-i", interval, "--push", s.url(protocol), "--",
-                      "sleep", str(OUTAGE + 5)) for protocol, s in stores.items()]
-    pushers = [poll(lambda: pusher_of(work / f"{protocol}.baro")) for protocol in stores]
-    begun, resident = time.monotonic(), {pusher: [] for pusher in pushers}
-
-    def passed():
-        return (time.monotonic() - begun) / OUTAGE
-
-    for s in stores.values():
-        s.say = lambda n: "ok" if passed() > 1 else "sleep 40" if n == 3 else "503 2"
-    while any(job.poll() is None for job in jobs):
-        for s in stores.values():
-            s.listen(not 1 / 3 < passed() < 2 / 3)
-        for pusher, pages in resident.items():
-            pages.append(int((pusher / "statm").read_text().split()[1]))
-        time.sleep(1)
-    assert [job.returncode for job in jobs] == [0, 0]
-    poll(lambda: all(now["state"] == "sent" for now in status(run)))
-    for protocol, s in stores.items():
-        assert s.points == reference(run, store, work / f"{protocol}.baro", work, protocol)
-    for now, s in zip(sorted(status(run), key=lambda now: now["tape"]), (stores["otlp"], stores["prometheus"])):
-        assert counted(now) == now["sent"] == len(s.points)
-    for pages in resident.values():
-        assert max(pages[:OUTAGE - 5]) - pages[5] < 1000, "pages"
-    print(f"outage of {OUTAGE} s:", {protocol: len(s.points) for protocol, s in stores.items()}, "points; pages of memory",
-          [(pages[5], max(pages[:OUTAGE - 5]), max(pages)) for pages in resident.values()])
-
-
-@pytest.mark.slow
-def test_a_hundred_jobs_at_once(run, store, work):
-    s = store()
-    jobs = [run.popen("run", "-q", "-o", work / f"{i}.baro", "--push", s.url(), "--", "sleep", "8") for i in range(100)]
-    assert all(job.wait() == 0 for job in jobs)
-    poll(lambda: len(found := status(run)) == 100 and all(n["state"] == "sent" for n in found), least=1)
-    assert sum(n["sent"] for n in status(run)) == len(s.points) and s.twice == 0
-    assert len({dict(labels)["baro_job"] for labels, _ in s.points}) == 100
 
 
 @pytest.mark.parametrize("version", [1, 2, "415"])
@@ -669,145 +564,7 @@ def test_removed_before_it_was_sent(run, store, work):
     assert now["sent"] == len(s.points)
 
 
-# ---- real stores ----------------------------------------------------------------------------------------------------
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
-
-
-def ask(url, path, **query):
-    with urllib.request.urlopen(f"{url}{path}?{urllib.parse.urlencode(query)}", timeout=60) as answer:
-        return json.load(answer)["data"]
-
-
-def is_ready(url, path):
-    try:
-        with urllib.request.urlopen(url + path, timeout=10) as answer:
-            return answer.status == 200
-    except OSError:
-        return False
-
-
-@pytest.fixture
-def server(work):
-    running = []
-
-    def start(program, *args, ready):
-        if not shutil.which(program):
-            pytest.skip(f"there is no {program}")
-        port = free_port()
-        folder = work / program
-        folder.mkdir()
-        argv = [program, *(a.format(port=port, folder=folder) for a in args)]
-        running.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder))
-        url = f"http://127.0.0.1:{port}"
-        poll(lambda: is_ready(url, ready))
-        return url
-
-    yield start
-    for process in running:
-        process.terminate()
-        process.wait()
-
-
-def prometheus(server, work):
-    (work / "prometheus.yml").write_text("global: {scrape_interval: 1h}\n")
-    return server("prometheus", f"--config.file={work}/prometheus.yml", "--storage.tsdb.path={folder}",
-                  "--web.listen-address=127.0.0.1:{port}", "--web.enable-remote-write-receiver", ready="/-/ready")
-
-
-@pytest.mark.long
-def test_prometheus_has_all_points(run, server, store, recorded, work):
-    url = prometheus(server, work)
-    run("push", recorded, "--to", f"prometheus+{url}", status=0)
-    now = status(run)
-    found = {}
-    for series in ask(url, "/api/v1/query", query='{job="barograph"}[1h]')["result"]:
-        labels = tuple(sorted(series["metric"].items()))
-        for t, v in series["values"]:
-            found[labels, round(t * 1000)] = float(v)
-    expected = reference(run, store, recorded, work)
-    assert found == {p: v for p, v in expected.items() if v != "end"}, "as float64"
-    assert now["set_aside"] == 0 and now["sent"] == len(expected)
-    assert ask(url, "/api/v1/query", query='{job="barograph"}')["result"] == [], "ended: no value lingers"
-
-
-@pytest.mark.slow
-def test_prometheus_is_killed(run, store, work, tape):
-    """It keeps what it has acknowledged, and what it had when it was killed before it answered is not counted as
-    refused."""
-    run.record(tape, "sleep 20", "-i", "10ms", "--overhead", "off")
-    (work / "prometheus.yml").write_text("global: {scrape_interval: 1h}\n")
-    url, kills = f"http://127.0.0.1:{free_port()}", 0
-    if not shutil.which("prometheus"):
-        pytest.skip("there is no prometheus")
-    argv = ["prometheus", f"--config.file={work}/prometheus.yml", f"--storage.tsdb.path={work}/tsdb",
-            f"--web.listen-address={url[7:]}", "--web.enable-remote-write-receiver"]
-    pusher = None
-    while True:
-        server = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        poll(lambda: is_ready(url, "/-/ready"))
-        pusher = pusher or run.popen("push", tape, "--to", f"prometheus+{url}", stdout=subprocess.DEVNULL)
-        if kills == 8:
-            break
-        time.sleep(random.random() / 2)
-        server.kill()
-        server.wait()
-        kills += 1
-    try:
-        assert pusher.wait() == 0
-        found = {}
-        for series in ask(url, "/api/v1/query", query='{job="barograph"}[1h]')["result"]:
-            labels = tuple(sorted(series["metric"].items()))
-            found.update({(labels, round(t * 1000)): float(v) for t, v in series["values"]})
-        expected = reference(run, store, tape, work)
-        assert found == {p: v for p, v in expected.items() if v != "end"}
-        assert status(run)["sent"] == len(expected)
-    finally:
-        server.kill()
-        server.wait()
-
-
-@pytest.mark.long
-def test_prometheus_refuses_what_it_has(run, server, recorded, work):
-    """Its position is lost: all is sent again. What Prometheus refuses is counted, and nothing is stored twice."""
-    url = prometheus(server, work)
-    run("push", recorded, "--to", f"prometheus+{url}", status=0)
-    first = status(run)
-    again = {"XDG_STATE_HOME": work / "other"}
-    run("push", recorded, "--to", f"prometheus+{url}", env=again)
-    second = status(run, env=again)
-    assert counted(second) == first["sent"]
-    assert ask(url, "/api/v1/query", query='count_over_time(baro_job_cpu_seconds_total[1h])')["result"][0]["value"][
-        1] == str(len(rows(run, recorded, "job")))
-
-
-def exported(url):
-    """All points that it has. It takes a while until new series are found."""
-    urllib.request.urlopen(f"{url}/internal/force_flush", timeout=60).read()
-    query = urllib.parse.urlencode({"match[]": '{job="barograph"}', "reduce_mem_usage": "1"})
-    found = {}
-    with urllib.request.urlopen(f"{url}/api/v1/export?{query}", timeout=60) as answer:
-        for line in answer:
-            series = json.loads(line)
-            labels = tuple(sorted(series["metric"].items()))
-            found.update({(labels, t): v for t, v in zip(series["timestamps"], series["values"])})
-    return found
-
-
-@pytest.mark.long
-def test_victoria_metrics_has_all_points(run, server, store, recorded, work):
-    """To its 12 digits."""
-    url = server("victoria-metrics", "-storageDataPath={folder}", "-httpListenAddr=127.0.0.1:{port}",
-                 "-search.latencyOffset=0", ready="/health")
-    run("push", recorded, "--to", f"prometheus+{url}", status=0)
-    expected = reference(run, store, recorded, work)
-    found = poll(lambda: len(found := exported(url)) == len(expected) and found, least=0.5)
-    assert found.keys() == expected.keys() and status(run)["sent"] == len(found)
-    for p, v in expected.items():
-        assert v == "end" or found[p] == pytest.approx(v, rel=1e-11), p
+# ---- another reader ----------------------------------------------------------------------------------------------------
 
 
 def test_the_messages_are_those_of_opentelemetry(run, store, recorded, monkeypatch):
