@@ -172,8 +172,8 @@ ODD = {  # answers as bytes
     "gzip": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\n\x1f\x8b\x08\x00\x00",
     "two answers": b"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n",
     "patience": b"HTTP/1.1 503 No\r\nRetry-After: 99999999999999999999\r\nContent-Length: 0\r\n\r\n",
-    "a lie about a part": b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 13\r\n\r\n"
-                          b"\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x12\x00",
+    "a lie about a part": b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 14\r\n\r\n"
+                          b"\x0a\x0c\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x12\x00",
     "less than none": b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 13\r\n\r\n"
                       b"\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
 }

@@ -13,7 +13,7 @@ WORK = "for i in 1 2 3; do seq 30000 | sort -R >/dev/null; done"
 @pytest.fixture(autouse=True)
 def built(baro):
     if not pathlib.Path(baro).with_name("baro-push").exists():
-        pytest.skip("built without libcurl, protobuf-c or snappy")
+        pytest.skip("built without libcurl or snappy")
 
 
 @pytest.fixture

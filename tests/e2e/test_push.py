@@ -13,7 +13,6 @@ import ssl
 import subprocess
 import sys
 import time
-import urllib.parse
 
 import pytest
 from conftest import SOURCE, poll
