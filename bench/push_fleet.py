@@ -6,8 +6,8 @@
     bench/push_fleet.py nodes TAPE [N]               one process that pushes N tapes; 5000. Then it asks the store for all
                                                      points, and as the dashboard of a fleet does
 
-The store is VictoriaMetrics, started here. Prints what was sent, how fast, and with how much memory; all points of all
-machines are compared with those of the tape. (build/baro)
+The store is VictoriaMetrics, started here. Prints what was sent, how fast, and with how much memory. All points of all
+machines (with `nodes`, of 500 of them) are compared with those of the tape. (build/baro)
 """
 
 import collections
@@ -105,6 +105,9 @@ def expected(tape, state):
 def same(a, b):
     """To the 12 digits of VictoriaMetrics, which are those of the largest value of a block; the end of a series is null
     there."""
+    def is_end(v):
+        return v in (None, "end") or v != v
+
     if a.keys() != b.keys():
         return False
     for labels, points in a.items():
@@ -113,20 +116,17 @@ def same(a, b):
         if points.keys() != of.keys():
             return False
         for t, v in points.items():
-            if v in (None, "end") and of[t] in (None, "end"):
+            if is_end(v) and is_end(of[t]):
                 continue
-            if v in (None, "end") or of[t] in (None, "end") or abs(v - of[t]) > least:
+            if is_end(v) or is_end(of[t]) or abs(v - of[t]) > least:
                 return False
     return True
 
 
-def compare(store, n, want):
-    """Compares in parts: a million series are too many at once. New series are found after a while."""
-    for _ in range(2):
-        store.ask("/internal/force_flush")
-        time.sleep(5)
+def compare(store, n, want, share=1):
+    """Compares all machines, or one hundred of so many, in parts: a million series are too many at once."""
     wrong, points, begun = [], 0, time.monotonic()
-    for at in range(0, n, 100):
+    for at in range(0, n, 100 * share):
         hosts = [f"node-{i:05}" for i in range(at, min(at + 100, n))]
         found = store.points_of('{instance=~"' + "|".join(hosts) + '"}')
         points += sum(len(of) for series in found.values() for of in series.values())
@@ -134,6 +134,13 @@ def compare(store, n, want):
     print(f"read back in {time.monotonic() - begun:.0f} s: {points:,} points; machines whose points are not those of "
           f"the tape: {len(wrong)} {wrong[:3]}", flush=True)
     return points
+
+
+def settle(store):
+    """New series are found after a while."""
+    for _ in range(2):
+        store.ask("/internal/force_flush")
+        time.sleep(5)
 
 
 def status(state):
@@ -214,6 +221,7 @@ def senders(work, store, tape, n, at_once):
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
     now = status(work / "state")
+    settle(store)
     print(f"{n} senders, {most} at once: {wall:.0f} s, {1000 * cpu / n:.0f} ms of CPU each; {failed} failed; "
           f"the proxy: {dict(proxy.said)}\ncounted: {dict(now)}; the tape has {sum(map(len, want.values()))} points", flush=True)
     points = compare(store, n, want)
@@ -248,6 +256,7 @@ def nodes(work, store, tape, n):
           f"{total / wall:,.0f} points/s\npusher: {used.ru_utime + used.ru_stime:.0f} s of CPU, {used.ru_maxrss // 1024} MB; "
           f"store: {store.cpu_s() - cpu:.0f} s, MB {store.memory_mb()}", flush=True)
     print("counted:", dict(status(work / "state")))
+    settle(store)
     last = max(t for points in want.values() for t in points) // 1000
     for title, expr in dashboard_queries():
         at = time.monotonic()
@@ -257,7 +266,7 @@ def nodes(work, store, tape, n):
                   f"{str([r.get('value', r)[1] for r in found[:1]])[:30]}")
         except urllib.error.HTTPError as error:
             print(f"  {title[:46]:46} {error.code}: {error.read()[:200]}")
-    compare(store, n, want)
+    compare(store, n, want, max(n // 500, 1))
     print("store: MB", store.memory_mb())
 
 
