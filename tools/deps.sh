@@ -12,8 +12,8 @@ set -eu
 # Perl
 build='cmd/gcc:gcc file//usr/include/stdio.h:libc6-dev cmd/meson:meson cmd/ninja:ninja-build cmd/pkg-config:pkg-config
     pc/libzstd:libzstd-dev pc/cairo:libcairo2-dev pc/ncursesw:libncurses-dev pc/yaml-0.1:libyaml-dev pc/libmicrohttpd:libmicrohttpd-dev
-    pc/sqlite3:libsqlite3-dev cmd/scdoc:scdoc pc/libcurl:libcurl4-openssl-dev pc/libprotobuf-c:libprotobuf-c-dev
-    cmd/protoc-c:protobuf-c-compiler file//usr/include/snappy-c.h:libsnappy-dev'
+    pc/sqlite3:libsqlite3-dev cmd/scdoc:scdoc pc/libcurl:libcurl4-openssl-dev
+    file//usr/include/snappy-c.h:libsnappy-dev'
 demo='cmd/make:make'
 test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest py/xdist:python3-pytest-xdist py/psutil:python3-psutil
     cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc cmd/ip:iproute2 cmd/ss:iproute2

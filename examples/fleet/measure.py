@@ -12,7 +12,10 @@ VIEWS = ("views.sql", "views.clickhouse.sql")
 
 
 def in_duckdb():
-    import duckdb
+    try:
+        import duckdb
+    except ImportError:
+        sys.exit("duckdb is not installed: pip install duckdb, or measure.py DIR chdb")
 
     db = duckdb.connect()
     db.sql("set timezone = 'UTC'")
@@ -21,7 +24,10 @@ def in_duckdb():
 
 
 def in_chdb():
-    from chdb import session
+    try:
+        from chdb import session
+    except ImportError:
+        sys.exit("chdb is not installed: pip install chdb, or measure.py DIR duckdb")
 
     db = session.Session()
     for statement in (HERE / "views.clickhouse.sql").read_text().split(";\n"):

@@ -19,7 +19,7 @@ COPIES = """
 create table copies as
 with sources as (select id, row_number() over (order by id) - 1 as number from source_job),
      each as (select i, hash(i) as h, i % (select count(*) from sources) as number from range({jobs}) t(i))
-select s.id as old, md5(concat(s.id, i)) as id, hash(h + 1) % {hosts} as node,
+select s.id as old, i, md5(concat(s.id, i)) as id, hash(h + 1) % {hosts} as node,
        current_date - cast(hash(h + 2) % {days} as integer) as date,
        (hash(h + 3) % 86400000)::bigint as ms, concat('user', hash(h + 4) % {users}) as user,
        exp(((hash(h + 5) % 10000) + (hash(h + 6) % 10000) + (hash(h + 7) % 10000)) / 10000.0 - 1.5) as factor,
@@ -36,6 +36,8 @@ def columns(db, table):
     for name, kind, *_ in db.sql(f"describe source_{table}").fetchall():
         if name == "id":
             yield "c.id as id"
+        elif name == "job_id":
+            yield "case when t.job_id is not null then concat(t.job_id, '.', c.i) end as job_id"
         elif name == "start":
             yield "(c.date::timestamp + to_milliseconds(c.ms))::timestamptz as start"
         elif name == "host":

@@ -146,6 +146,39 @@ def otlp(data):
                     yield labels, struct.unpack("<Q", at[3])[0], (start, value)
 
 
+def chunked(*parts):
+    return b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in parts)
+
+
+def long_answer(status):
+    return b"HTTP/1.1 %d Long\r\nContent-Length: 300000\r\n\r\n" % status + b"too long " + bytes(299991)
+
+
+ODD = {  # answers as bytes
+    "trailers": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n0\r\nX-Sum: 1\r\n\r\n",
+    "hints": b"HTTP/1.1 103 Hints\r\nContent-Type: text/html\r\nX-Prometheus-Remote-Write-Samples-Written: 0\r\n\r\n"
+             b"HTTP/1.1 204 No Content\r\n\r\n",
+    "continues": b"HTTP/1.1 100 Continue\r\n\r\n" * 20 + b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    "long 404": long_answer(404),
+    "long 400": long_answer(400),
+    "long 200": long_answer(200),
+    "http/2": b"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + bytes(18),
+    "http/0.9": b"all is well\n",
+    "chunks of garbage": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "a large chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n" + bytes(1000),
+    "a length that is none": b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
+    "status 0": b"HTTP/1.1 000 \r\nContent-Length: 0\r\n\r\n",
+    "many headers": b"HTTP/1.1 200 OK\r\n" + b"X-A: " + b"a" * 90000 + b"\r\n" + b"X-B: b\r\n" * 100000 + b"\r\n",
+    "gzip": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\n\x1f\x8b\x08\x00\x00",
+    "two answers": b"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n",
+    "patience": b"HTTP/1.1 503 No\r\nRetry-After: 99999999999999999999\r\nContent-Length: 0\r\n\r\n",
+    "a lie about a part": b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 14\r\n\r\n"
+                          b"\x0a\x0c\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x12\x00",
+    "less than none": b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 13\r\n\r\n"
+                      b"\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+}
+
+
 # ---- the store ------------------------------------------------------------------------------------------------------
 
 
@@ -155,7 +188,8 @@ class Store:
     it is the last one again. version: of remote write; 1 takes a message of 2.0 as one without points, and "415" as one
     that it does not know; 2 stores the good points of a message, and says how many."""
 
-    def __init__(self, say=lambda n: "ok", strict=True, oldest=-math.inf, version=1):
+    def __init__(self, say=lambda n: "ok", strict=True, oldest=-math.inf, version=1, tls=None):
+        self.tls = tls  # an ssl.SSLContext
         self.say, self.strict, self.oldest, self.version = say, strict, oldest, version
         self.points, self.last, self.requests, self.headers = {}, {}, 0, []
         self.twice = 0
@@ -171,17 +205,28 @@ class Store:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.handler, self.server, self.port = Handler, None, 0
+        self.listen(True)
 
     def url(self, protocol="prometheus"):
-        return f"{protocol}+http://127.0.0.1:{self.port}"
+        return f"{protocol}+http{'s' if self.tls else ''}://127.0.0.1:{self.port}"
+
+    def listen(self, is_up):
+        """Begins or ceases to be there, at the same port."""
+        if is_up and not self.server:
+            self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), self.handler)
+            self.server.daemon_threads = True
+            if self.tls:
+                self.server.socket = self.tls.wrap_socket(self.server.socket, server_side=True)
+            self.port = self.server.server_address[1]
+            threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        elif self.server and not is_up:
+            self.server.shutdown()
+            self.server.server_close()
+            self.server = None
 
     def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        self.listen(False)
 
     def read(self, request, body):
         if request.path.endswith("/v1/metrics"):
@@ -219,7 +264,8 @@ class Store:
             n, self.requests = self.requests, self.requests + 1
             self.headers.append(dict(request.headers))
             action = self.say(n)
-            stores = action in ("ok", "old ok", "lost", "garbage", "stored 503") or action.startswith("sleep")
+            stores = action in ("ok", "old ok", "lost", "garbage", "stored 503", "trailers", "hints", "continues", "gzip",
+                                "two answers", "less than none") or action.startswith("sleep")
             points = self.read(request, body)
             if points is None and action in ("ok", "partial"):
                 return self.reply(request, 415 if self.version == "415" else 204)
@@ -252,6 +298,11 @@ class Store:
             try:
                 while True:
                     request.wfile.write(bytes(65536))
+            except OSError:
+                pass
+        elif action in ODD:
+            try:
+                request.wfile.write(ODD[action])
             except OSError:
                 pass
         elif action.startswith("partial"):

@@ -256,10 +256,20 @@ def test_wrong_calls(run, wrong, said):
     assert done.stderr.count("\n") == 1 and said in done.stderr
 
 
-def test_since_and_all(run, export, ask, work):
+def test_since_and_all(run, export, work, monkeypatch):
+    """--all has what `baro push --all` sends: also runs that were announced, whose tapes are elsewhere."""
+    announced = work / "announced"
+    announced.mkdir()
     run("run", "-q", "--", "true", status=0)
-    assert export("--all", "--since", "1d") == "1 job written"
-    assert export() == "0 jobs written, 1 was there already"
+    job = run.popen("run", "-q", "-o", work / "elsewhere.baro", "--", "sleep", "100", env={"BARO_ANNOUNCED": announced})
+    try:
+        run.await_samples(work / "elsewhere.baro")
+        monkeypatch.setenv("BARO_ANNOUNCED", str(announced))
+        assert export("--all", "--since", "1d") == "1 job written, 1 still runs"
+        assert export() == "0 jobs written, 1 was there already"
+    finally:
+        job.terminate()
+        job.wait()
 
 
 # ---- the queries ---------------------------------------------------------------------------------------------------
@@ -301,7 +311,7 @@ def expected(summaries):
     hours = collections.Counter()
     for s in summaries:
         hours[s["name"]] += s["job"]["cpu_ns"] / 3.6e12
-    wasteful = [s for s in summaries if s["limits"]["memory_at_most_source"] != "machine"]
+    wasteful = [s for s in summaries if s["limits"]["memory_at_most_source"] != "machine" and not s["exit"]["ended_by"]]
     waste = sum((s["limits"]["memory_at_most_bytes"] - s["limits"]["memory_peak_bytes"]) * s["wall_ns"] / 3.6e21 for s in wasteful)
     failed = [s for s in summaries if s["exit"]["status"] or s["exit"]["signal"] or s["exit"]["ended_by"]]
     return {
@@ -338,6 +348,36 @@ for statement in pathlib.Path(sys.argv[1]).read_text().split(";\\n"):
 for query in sys.argv[2:]:
     print(json.dumps([json.loads(line) for line in str(db.query(query, "JSONEachRow")).splitlines()]))
 """
+
+
+def test_the_views_of_both_engines_are_the_same():
+    duckdb, clickhouse = ((FLEET / name).read_text().split("\n", 1)[1] for name in ("views.sql", "views.clickhouse.sql"))
+    assert re.sub(r"read_parquet\(('.*?'), hive_partitioning = true\)", r"file(\1, Parquet)", duckdb) == clickhouse
+
+
+def test_ranks_are_one_job(run, export, ask, work):
+    """And share what was set aside on their machine. A job that ran out of memory has wasted none, and ulimit sets
+    nothing aside."""
+    slurm = {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0", "SLURM_MEM_PER_NODE": "900", "SLURM_JOB_PARTITION": "long"}
+    for rank in range(3):
+        run("run", "-q", "-o", work / "%r.baro", "--name", "ranked", "--", "sort", "/etc/services", stdout=subprocess.DEVNULL, status=0,
+            env={**slurm, "SLURM_PROCID": str(rank), "SLURM_STEP_NUM_TASKS": "3", "SLURM_LOCALID": str(rank)})
+    hog = [sys.executable, "-c", "x = bytearray(300_000_000); import time; time.sleep(100)"]
+    run.record(work / "hog.baro", hog, "--limit", "rss=100MB", "--name", "hog", status=124, env={"SLURM_MEM_PER_NODE": "900"})
+    bounded = ["bash", "-c", "ulimit -v 900000; exec " + run.binary + f" run -q -o {work}/bounded.baro -- true"]
+    subprocess.run(bounded, check=True)
+    tapes = sorted(work.glob("*.baro"))
+    assert export(*tapes) == "5 jobs written"
+    jobs, shares, waste, hours, (user,) = ask("select * from job", "select * from share", *(
+        (FLEET / f"{name}.sql").read_text() for name in ("memory_waste", "core_hours", "top_users")))
+    assert {j["partition"] for j in jobs if j["name"] == "ranked"} == {"long"} and len(shares) == 3
+    (ranked,) = (s for s in shares if s["title"] == "ranked")
+    of_ranks = [run.summary(tape) for tape in tapes[:3]]
+    allowed = max(s["wall_ns"] / 3.6e12 * s["limits"]["memory_at_most_bytes"] / 1e9 for s in of_ranks)
+    used = sum(s["wall_ns"] / 3.6e12 * s["limits"]["memory_peak_bytes"] / 1e9 for s in of_ranks)
+    assert ranked["ranks"] == 3 and ranked["gb_hours_unused"] == pytest.approx(allowed - used)
+    assert [w["jobs"] for w in waste] == [1]
+    assert {h["title"]: h["jobs"] for h in hours}["ranked"] == 1 and user["jobs"] == 3
 
 
 @pytest.mark.long

@@ -58,6 +58,14 @@ def can_link_statically(work):
     return subprocess.run(argv, cwd=work, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
+def test_examples(installed):
+    """The queries, dashboards, alerts and manifests that the documents name."""
+    folder = find(installed, "barograph.rules.yml").parent.parent
+    assert folder.parts[-4:] == ("share", "doc", "barograph", "examples")
+    for name in ("fleet/views.sql", "fleet/measure.py", "grafana/fleet.json", "kubernetes/daemonset.yaml"):
+        assert (folder / name).is_file(), name
+
+
 @pytest.mark.not_sanitized("a program linked with a sanitized library needs the sanitizer's own")
 @pytest.mark.parametrize("static", [False, True])
 def test_program_builds_with_pkg_config(installed, work, static):

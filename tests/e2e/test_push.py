@@ -1,70 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""baro push: each point of a tape is once in the store, or counted. The stores are our own that lie (lying.py), a real
-Prometheus and a real VictoriaMetrics."""
+"""baro push: each point of a tape is once in the store, or counted. The stores are our own that lie (lying.py);
+real ones are in test_push_stores.py."""
 
+import base64
 import json
 import os
 import pathlib
 import random
 import shutil
 import signal
-import socket
+import ssl
 import subprocess
 import sys
 import time
-import urllib.parse
-import urllib.request
 
 import pytest
 from conftest import SOURCE, poll
-from lying import Store
+from pushing import WORK, built, counted, pusher_of, recorded, reference, rows, status, store  # noqa: F401 (fixtures)
 
-WORK = "for i in 1 2 3; do seq 30000 | sort -R >/dev/null; done"
-
-
-@pytest.fixture(autouse=True)
-def built(baro):
-    if not pathlib.Path(baro).with_name("baro-push").exists():
-        pytest.skip("built without libcurl, protobuf-c or snappy")
-
-
-@pytest.fixture
-def store():
-    made = []
-
-    def make(*args, **kw):
-        made.append(Store(*args, **kw))
-        return made[-1]
-
-    yield make
-    for s in made:
-        s.close()
-
-
-@pytest.fixture
-def recorded(run, tape):
-    return run.record(tape, f"{run.binary} phase sort -- sh -c '{WORK}'; sleep 0.3; {WORK}", "-i", "20ms")
-
-
-def status(run, **kw):
-    found = json.loads(run("push", "--status", "--json", status=0, **kw).stdout)
-    return found[0] if len(found) == 1 else found
-
-
-def counted(s):
-    return s["sent"] + s["refused"] + s["set_aside"]
-
-
-def reference(run, store, tape, work, protocol="prometheus"):
-    """All points of a tape, as a store that never lies gets them from a pusher that is never killed."""
-    s = store()
-    run("push", tape, "--to", s.url(protocol), status=0, env={"XDG_STATE_HOME": work / "reference"})
-    return s.points
-
-
-def rows(run, tape, kind):
-    return [json.loads(line) for line in run("export", tape, "--entity", kind, "--format", "jsonl",
-                                             status=0).stdout.splitlines()]
 
 
 # ---- what is sent ---------------------------------------------------------------------------------------------------
@@ -201,6 +154,8 @@ def test_what_a_store_refuses_is_counted(run, store, recorded, work):
     run("push", recorded, "--to", s.url(), status=1)
     now = status(run)
     assert now["set_aside"] and counted(now) == len(all_points) and now["sent"] == len(s.points)
+    newer = sum(t >= oldest for t in times)
+    assert newer - 200 < now["sent"] <= newer, "of one sample at most, points are refused with others"
     refused, = (pathlib.Path(os.environ["HOME"]) / ".local/state/barograph/push").glob("*.refused")
     lines = [json.loads(line) for line in refused.read_text().splitlines()]
     assert sum(line["points"] for line in lines) == now["set_aside"]
@@ -228,7 +183,7 @@ def test_partial_success(run, store, recorded, work):
 
 
 @pytest.mark.parametrize("protocol, lies", [
-    ("otlp", ["cut headers"]), ("prometheus", ["cut headers"]), ("otlp", ["body 200 not an answer"]),
+    ("otlp", ["cut headers"]), ("prometheus", ["cut headers"]), ("otlp", ["ok", "body 200 not an answer"]),
     ("otlp", ["written 400 0"]), ("otlp", ["written 500 0"]), ("otlp", ["503", "body 500 out of order sample"]),
     ("prometheus", ["written 400 99999999"]), ("prometheus", ["written 400 5abc"])])
 def test_what_did_not_arrive_is_not_counted_as_sent(run, store, recorded, work, protocol, lies):
@@ -248,44 +203,61 @@ def test_an_endless_answer_is_no_answer(run, store, recorded, work, protocol):
     assert s.points == reference(run, store, recorded, work, protocol)
 
 
-def pusher_of(tape):
-    """The folder in /proc of the process that pushes a tape; None if there is none."""
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if (folder / "exe").readlink().name == "baro-push" and str(tape).encode() in (
-                    folder / "cmdline").read_bytes().split(b"\0"):
-                return folder
-        except OSError:
-            pass
-    return None
+@pytest.mark.parametrize("lie, says", [
+    ("trailers", ""), ("hints", ""), ("continues", ""), ("gzip", ""), ("two answers", ""),
+    ("long 404", "nothing takes points at this path"), ("long 400", "it refused")])
+def test_answers_that_are_odd(run, store, recorded, work, lie, says):
+    """They say what became of the points."""
+    s = store(lambda n: lie)
+    done = run("push", recorded, "--to", s.url(), timeout=60)
+    all_points = reference(run, store, recorded, work)
+    if not says:
+        assert done.returncode == 0 and s.points == all_points and status(run)["sent"] == len(s.points)
+    elif "404" in lie:
+        assert done.returncode == 2 and says in done.stderr and s.requests == 1
+    else:
+        assert done.returncode == 1 and says in done.stdout and status(run)["set_aside"] == len(all_points)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
-def test_an_outage(run, store, work, tape, protocol):
-    """Of a minute and a half, in real time, longer than a message may take (30 s), with servers that do not answer. No
-    memory grows meanwhile."""
-    down_until = time.monotonic() + 90
-    s = store(lambda n: "ok" if time.monotonic() > down_until else "sleep 40" if n == 3 else "503 2")
-    job = run.popen("run", "-q", "-o", tape, "-i", "50ms", "--push", s.url(protocol), "--", "sleep", "95")
-    pid = poll(lambda: pusher_of(tape))
-    resident = []
-    while job.poll() is None:
-        time.sleep(1)
-        resident.append(int((pid / "statm").read_text().split()[1]))
-    poll(lambda: status(run)["state"] == "sent")
-    assert s.points == reference(run, store, tape, work, protocol)
-    assert max(resident[:80]) - resident[5] < 1000, "pages"
+@pytest.mark.long
+@pytest.mark.parametrize("lie", ["http/2", "http/0.9", "chunks of garbage", "a large chunk", "a length that is none",
+                                 "status 0", "many headers", "long 200"])
+def test_answers_that_say_nothing(run, store, recorded, work, lie):
+    """The points are sent again."""
+    s = store(lambda n: lie if n == 1 else "ok")
+    run("push", recorded, "--to", s.url(), status=0, timeout=120)
+    assert s.points == reference(run, store, recorded, work) and status(run)["sent"] == len(s.points)
 
 
-@pytest.mark.slow
-def test_a_hundred_jobs_at_once(run, store, work):
-    s = store()
-    jobs = [run.popen("run", "-q", "-o", work / f"{i}.baro", "--push", s.url(), "--", "sleep", "8") for i in range(100)]
-    assert all(job.wait() == 0 for job in jobs)
-    poll(lambda: len(found := status(run)) == 100 and all(n["state"] == "sent" for n in found), least=1)
-    assert sum(n["sent"] for n in status(run)) == len(s.points) and s.twice == 0
-    assert len({dict(labels)["baro_job"] for labels, _ in s.points}) == 100
+@pytest.mark.parametrize("lie", ["a lie about a part", "less than none"])
+def test_absurd_numbers_of_refused_points(run, store, recorded, work, lie):
+    s = store(lambda n: lie)
+    run("push", recorded, "--to", s.url("otlp"), timeout=60)
+    now, n = status(run), len(reference(run, store, recorded, work, "otlp"))
+    assert counted(now) == n and (now["refused"] == n if "lie" in lie else now["sent"] == len(s.points) == n)
+
+
+def test_a_position_with_absurd_numbers(run, store, recorded, work):
+    """It may make points be sent again, or not; nothing else."""
+    s = store(lambda n: "503 300")
+    pusher = run.popen("push", recorded, "--to", s.url(), stderr=subprocess.DEVNULL)
+    poll(lambda: s.requests)
+    poll(lambda: status(run))
+    pusher.kill()
+    pusher.wait()
+    s.say = lambda n: "ok"
+    position, = (pathlib.Path(os.environ["HOME"]) / ".local/state/barograph/push").glob("*.json")
+    text = json.loads(position.read_text())
+    expected = reference(run, store, recorded, work)
+    for number in (2**64 - 1, 2**63, 1):
+        for members in (("until_ns",), ("until_ns", "done"), ("sending", "until_ns"), ("samples", "missed"), ("version",)):
+            s.points, s.last = {}, {}
+            position.write_text(json.dumps(text | {member: number for member in members}))
+            done = run("push", recorded, "--to", s.url(), timeout=60)
+            assert done.returncode in (0, 1), done.stderr
+            assert set(s.points) <= set(expected)
+            if "done" not in members:
+                assert s.points == expected, (members, number)
 
 
 @pytest.mark.parametrize("version", [1, 2, "415"])
@@ -316,18 +288,19 @@ def test_a_receiver_of_2_0_says_what_it_wrote(run, store, recorded, work):
     assert counted(now) == len(all_points)
 
 
-@pytest.mark.parametrize("lie, says", [
-    ("401", "the token or password is wrong"), ("404", "nothing takes points at this path"),
-    ("302", "it is elsewhere"), ("html", "that is no receiver")])
-def test_wrong_servers_are_one_line(run, store, recorded, lie, says):
+@pytest.mark.parametrize("protocol, lie, says", [
+    ("prometheus", "401", "the token or password is wrong"), ("prometheus", "302", "it is elsewhere"),
+    ("prometheus", "404", "nothing takes points at this path"), ("prometheus", "html", "that is no receiver"),
+    ("otlp", "body 200 OK", "none that a receiver gives"), ("prometheus", "long 200", "none that a receiver gives")])
+def test_wrong_servers_are_one_line(run, store, recorded, protocol, lie, says):
     s = store(lambda n: lie)
-    done = run("push", recorded, "--to", s.url(), status=2)
+    done = run("push", recorded, "--to", s.url(protocol), status=2)
     assert says in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert s.requests == 1
     now = status(run)
     assert now["state"] == "fails" and says in now["failure"]
     s.say = lambda n: "ok"
-    run("push", recorded, "--to", s.url(), status=0)
+    run("push", recorded, "--to", s.url(protocol), status=0)
     assert status(run)["sent"] == len(s.points)
 
 
@@ -368,6 +341,39 @@ def test_secrets_are_nowhere(run, store, recorded, work):
     said += "".join(p.read_text() for p in folder.iterdir())
     assert secret not in said and "ada" not in said
     run("push", recorded, "--to", s.url(), env={"BARO_PUSH_TOKEN": "a b"}, status=2)
+
+
+@pytest.fixture
+def certificates(work):
+    """Those of an authority of our own, and of a server at 127.0.0.1."""
+    (work / "names").write_text("subjectAltName=IP:127.0.0.1\n")
+    for args in ("req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -subj /CN=ours -days 2",
+                 "req -newkey rsa:2048 -nodes -keyout key.pem -out asked.pem -subj /CN=127.0.0.1",
+                 "x509 -req -in asked.pem -CA ca.pem -CAkey ca.key -CAcreateserial -out cert.pem -days 2 -extfile names"):
+        subprocess.run(["openssl", *args.split()], cwd=work, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(work / "cert.pem", work / "key.pem")
+    return context, work / "ca.pem"
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl")
+@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
+def test_tls_and_netrc(run, store, recorded, work, certificates, protocol):
+    context, ca = certificates
+    s = store(tls=context)
+    done = run("push", recorded, "--to", s.url(protocol), status=2)
+    assert "certificate" in done.stderr and done.stderr.count("\n") == 1 and not s.requests
+    (work / "none.pem").write_text("")
+    done = run("push", recorded, "--to", s.url(protocol), "--ca-file", work / "none.pem", status=2)
+    assert "none.pem" in done.stderr and done.stderr.count("\n") == 1 and not s.requests
+    netrc = pathlib.Path(os.environ["HOME"]) / ".netrc"
+    netrc.write_text("machine 127.0.0.1 login ada password hunter2hunter2\n")
+    netrc.chmod(0o600)
+    run("push", recorded, "--to", s.url(protocol), "--ca-file", ca, status=0)
+    assert {h["Authorization"] for h in s.headers} == {"Basic " + base64.b64encode(b"ada:hunter2hunter2").decode()}
+    assert s.points == reference(run, store, recorded, work, protocol)
+    elsewhere = s.url(protocol).replace("127.0.0.1", "localhost")
+    assert "localhost" in run("push", recorded, "--to", elsewhere, "--ca-file", ca, status=2).stderr
 
 
 def waiter_of(follower):
@@ -497,6 +503,39 @@ def test_status_of_some_tapes(run, store, recorded, work):
     assert run("push", "--status", work / "none.baro", status=2).stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_two_users_push_one_tape(run, store, work, tape, version):
+    """The second user sends what the first one has not sent, and counts the others."""
+    s = store(version=version)
+    job = run.popen("run", "-q", "-o", tape, "-i", "20ms", "--", "sleep", "3")
+    poll(lambda: run("export", tape, "--entity", "job").stdout.count("\n") > 20)
+    run("push", tape, "--to", s.url(), status=0)
+    first = len(s.points)
+    job.wait()
+    other = {"XDG_STATE_HOME": work / "other"}
+    said = run("push", tape, "--to", s.url(), status=0, env=other).stdout
+    assert s.points == reference(run, store, tape, work)
+    now = status(run, env=other)
+    assert counted(now) == len(s.points) and now["set_aside"] == now["refused"] == 0
+    assert first == now["there"] + s.twice and now["there"] and "were there already" in said
+
+
+def test_a_url_in_arguments(run, store, work, tape):
+    """Any user can read them while the job runs: they have no password. The name of the host stays."""
+    s = store()
+    url = s.url().replace("127.0.0.1", "ada:hunter2hunter2@127.0.0.1")
+    job = run.popen("run", "-q", "-o", tape, "--push", url, "--", "sleep", "100")
+    try:
+        poll(lambda: tape.exists())
+        assert b"hunter2" not in (shown := pathlib.Path(f"/proc/{job.pid}/cmdline").read_bytes()) and b"ada" not in shown
+        assert b"*@127.0.0.1:" in shown
+        poll(lambda: s.requests)
+        assert s.headers[0]["Authorization"].startswith("Basic ")
+    finally:
+        job.terminate()
+        job.wait()
+
+
 def test_two_pushers_of_one_tape(run, store, recorded):
     s = store(lambda n: "sleep 1" if n == 0 else "ok")
     first = run.popen("push", recorded, "--to", s.url(), stdout=subprocess.DEVNULL)
@@ -524,145 +563,7 @@ def test_removed_before_it_was_sent(run, store, work):
     assert now["sent"] == len(s.points)
 
 
-# ---- real stores ----------------------------------------------------------------------------------------------------
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
-
-
-def ask(url, path, **query):
-    with urllib.request.urlopen(f"{url}{path}?{urllib.parse.urlencode(query)}", timeout=60) as answer:
-        return json.load(answer)["data"]
-
-
-def is_ready(url, path):
-    try:
-        with urllib.request.urlopen(url + path, timeout=10) as answer:
-            return answer.status == 200
-    except OSError:
-        return False
-
-
-@pytest.fixture
-def server(work):
-    running = []
-
-    def start(program, *args, ready):
-        if not shutil.which(program):
-            pytest.skip(f"there is no {program}")
-        port = free_port()
-        folder = work / program
-        folder.mkdir()
-        argv = [program, *(a.format(port=port, folder=folder) for a in args)]
-        running.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder))
-        url = f"http://127.0.0.1:{port}"
-        poll(lambda: is_ready(url, ready))
-        return url
-
-    yield start
-    for process in running:
-        process.terminate()
-        process.wait()
-
-
-def prometheus(server, work):
-    (work / "prometheus.yml").write_text("global: {scrape_interval: 1h}\n")
-    return server("prometheus", f"--config.file={work}/prometheus.yml", "--storage.tsdb.path={folder}",
-                  "--web.listen-address=127.0.0.1:{port}", "--web.enable-remote-write-receiver", ready="/-/ready")
-
-
-@pytest.mark.long
-def test_prometheus_has_all_points(run, server, store, recorded, work):
-    url = prometheus(server, work)
-    run("push", recorded, "--to", f"prometheus+{url}", status=0)
-    now = status(run)
-    found = {}
-    for series in ask(url, "/api/v1/query", query='{job="barograph"}[1h]')["result"]:
-        labels = tuple(sorted(series["metric"].items()))
-        for t, v in series["values"]:
-            found[labels, round(t * 1000)] = float(v)
-    expected = reference(run, store, recorded, work)
-    assert found == {p: v for p, v in expected.items() if v != "end"}, "as float64"
-    assert now["set_aside"] == 0 and now["sent"] == len(expected)
-    assert ask(url, "/api/v1/query", query='{job="barograph"}')["result"] == [], "ended: no value lingers"
-
-
-@pytest.mark.slow
-def test_prometheus_is_killed(run, store, work, tape):
-    """It keeps what it has acknowledged, and what it had when it was killed before it answered is not counted as
-    refused."""
-    run.record(tape, "sleep 20", "-i", "10ms", "--overhead", "off")
-    (work / "prometheus.yml").write_text("global: {scrape_interval: 1h}\n")
-    url, kills = f"http://127.0.0.1:{free_port()}", 0
-    if not shutil.which("prometheus"):
-        pytest.skip("there is no prometheus")
-    argv = ["prometheus", f"--config.file={work}/prometheus.yml", f"--storage.tsdb.path={work}/tsdb",
-            f"--web.listen-address={url[7:]}", "--web.enable-remote-write-receiver"]
-    pusher = None
-    while True:
-        server = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        poll(lambda: is_ready(url, "/-/ready"))
-        pusher = pusher or run.popen("push", tape, "--to", f"prometheus+{url}", stdout=subprocess.DEVNULL)
-        if kills == 8:
-            break
-        time.sleep(random.random() / 2)
-        server.kill()
-        server.wait()
-        kills += 1
-    try:
-        assert pusher.wait() == 0
-        found = {}
-        for series in ask(url, "/api/v1/query", query='{job="barograph"}[1h]')["result"]:
-            labels = tuple(sorted(series["metric"].items()))
-            found.update({(labels, round(t * 1000)): float(v) for t, v in series["values"]})
-        expected = reference(run, store, tape, work)
-        assert found == {p: v for p, v in expected.items() if v != "end"}
-        assert status(run)["sent"] == len(expected)
-    finally:
-        server.kill()
-        server.wait()
-
-
-@pytest.mark.long
-def test_prometheus_refuses_what_it_has(run, server, recorded, work):
-    """Its position is lost: all is sent again. What Prometheus refuses is counted, and nothing is stored twice."""
-    url = prometheus(server, work)
-    run("push", recorded, "--to", f"prometheus+{url}", status=0)
-    first = status(run)
-    again = {"XDG_STATE_HOME": work / "other"}
-    run("push", recorded, "--to", f"prometheus+{url}", env=again)
-    second = status(run, env=again)
-    assert counted(second) == first["sent"]
-    assert ask(url, "/api/v1/query", query='count_over_time(baro_job_cpu_seconds_total[1h])')["result"][0]["value"][
-        1] == str(len(rows(run, recorded, "job")))
-
-
-def exported(url):
-    """All points that it has. It takes a while until new series are found."""
-    urllib.request.urlopen(f"{url}/internal/force_flush", timeout=60).read()
-    query = urllib.parse.urlencode({"match[]": '{job="barograph"}', "reduce_mem_usage": "1"})
-    found = {}
-    with urllib.request.urlopen(f"{url}/api/v1/export?{query}", timeout=60) as answer:
-        for line in answer:
-            series = json.loads(line)
-            labels = tuple(sorted(series["metric"].items()))
-            found.update({(labels, t): v for t, v in zip(series["timestamps"], series["values"])})
-    return found
-
-
-@pytest.mark.long
-def test_victoria_metrics_has_all_points(run, server, store, recorded, work):
-    """To its 12 digits."""
-    url = server("victoria-metrics", "-storageDataPath={folder}", "-httpListenAddr=127.0.0.1:{port}",
-                 "-search.latencyOffset=0", ready="/health")
-    run("push", recorded, "--to", f"prometheus+{url}", status=0)
-    expected = reference(run, store, recorded, work)
-    found = poll(lambda: len(found := exported(url)) == len(expected) and found, least=0.5)
-    assert found.keys() == expected.keys() and status(run)["sent"] == len(found)
-    for p, v in expected.items():
-        assert v == "end" or found[p] == pytest.approx(v, rel=1e-11), p
+# ---- another reader ----------------------------------------------------------------------------------------------------
 
 
 def test_the_messages_are_those_of_opentelemetry(run, store, recorded, monkeypatch):

@@ -134,13 +134,15 @@ static double real_of(const struct fleet_row *row, const char *section, const ch
 }
 
 /* Returns the limit; NAN where there is none below what the machine has: nothing was set aside for the job, and so it
- * could not waste any of it. */
+ * could not waste any of it. RLIMIT_AS and RLIMIT_DATA (ulimit -v, -d) set nothing aside. */
 static double limit_of(const struct fleet_row *row, const char *name, const char *source)
 {
     struct baro_value v;
     unsigned flags;
     baro_summary_value(row->summary, baro_summary_fact_find("limits", source), 0, &v);
-    return v.absent || strcmp(v.text, "machine") == 0 ? NAN : real_of(row, "limits", name, &flags);
+    return v.absent || strcmp(v.text, "machine") == 0 || strncmp(v.text, "RLIMIT_", 7) == 0
+               ? NAN
+               : real_of(row, "limits", name, &flags);
 }
 
 /*
@@ -189,48 +191,27 @@ static void marked_of(struct fleet_row *row, const struct fleet_source *s, int f
 
 /* ---- the tables ---- */
 
-#define OTHER(name, what, type)                                                                                        \
-    {                                                                                                                  \
-        name, other_of, NULL, NULL, BARO_FACT_##type, what                                                             \
-    }
-#define COMPUTED(name, function)                                                                                       \
-    {                                                                                                                  \
-        name, function, NULL, NULL, BARO_FACT_REAL, 0                                                                  \
-    }
-#define HEADER(name, fact)                                                                                             \
-    {                                                                                                                  \
-        name, of_header, NULL, fact, BARO_FACT_TEXT, 0                                                                 \
-    }
-#define FACT(name, section, fact)                                                                                      \
-    {                                                                                                                  \
-        name, of_summary, section, fact, BARO_FACT_TEXT, 0                                                             \
-    }
+/* clang-format off */
+#define COLUMN(name, read, section, fact, type, what) {name, read, section, fact, BARO_FACT_##type, what}
+/* clang-format on */
+#define OTHER(name, what, type) COLUMN(name, other_of, NULL, NULL, type, what)
+#define COMPUTED(name, function) COLUMN(name, function, NULL, NULL, REAL, 0)
+#define HEADER(name, fact) COLUMN(name, of_header, NULL, fact, TEXT, 0)
+#define FACT(name, section, fact) COLUMN(name, of_summary, section, fact, TEXT, 0)
 #define JOB(fact) FACT(fact, "job", fact)
 #define COMMAND(fact) FACT(fact, "commands", fact)
 #define GPU(fact) FACT(fact, "gpus", fact)
-#define PHASE(fact)                                                                                                    \
-    {                                                                                                                  \
-        fact, of_phase, NULL, fact, BARO_FACT_TEXT, 0                                                                  \
-    }
-#define NAMED(name)                                                                                                    \
-    {                                                                                                                  \
-        name, known_or_tag, NULL, name, BARO_FACT_TEXT, 0                                                              \
-    }
-#define TAG(name, key)                                                                                                 \
-    {                                                                                                                  \
-        name, tag_of, NULL, key, BARO_FACT_TEXT, 0                                                                     \
-    }
+#define PHASE(fact) COLUMN(fact, of_phase, NULL, fact, TEXT, 0)
+#define NAMED(name) COLUMN(name, known_or_tag, NULL, name, TEXT, 0)
+#define TAG(name, key) COLUMN(name, tag_of, NULL, key, TEXT, 0)
 /* In each table: a query about commands needs no join to know when, where and whose they were. */
 #define WHOSE                                                                                                          \
     OTHER("id", ID, TEXT), HEADER("start", "start"), HEADER("host", "host"), OTHER("user", USER, TEXT),                \
         HEADER("name", "name"), HEADER("job_id", "job_id"), HEADER("kernel", "kernel"),                                \
         HEADER("cpu_model", "cpu_model")
 #define MARKS                                                                                                          \
-    {"lower_bounds", marked_of, NULL, "0", BARO_FACT_TEXT, 0},                                                         \
-        {"upper_bounds", marked_of, NULL, "1", BARO_FACT_TEXT, 0},                                                     \
-    {                                                                                                                  \
-        "estimates", marked_of, NULL, "2", BARO_FACT_TEXT, 0                                                           \
-    }
+    COLUMN("lower_bounds", marked_of, NULL, "0", TEXT, 0), COLUMN("upper_bounds", marked_of, NULL, "1", TEXT, 0),      \
+        COLUMN("estimates", marked_of, NULL, "2", TEXT, 0)
 
 static const struct fleet_source job_columns[] = {
     OTHER("schema", SCHEMA, SIGNED),

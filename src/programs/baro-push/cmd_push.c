@@ -55,7 +55,7 @@ struct run {
     size_t n_empty;  /* tapes that have no header yet */
     uint64_t begun_ns, listed_ns, ended_ns; /* ended_ns: when the job was seen to have ended; 0: it has not */
     char said[300];                         /* the failure that was reported last */
-    uint64_t sent, refused, tapes;
+    uint64_t sent, refused, there, tapes;
 };
 
 static volatile int stop;
@@ -111,6 +111,7 @@ static void count(struct run *r, const struct position *pos, int sign)
 {
     r->sent += (uint64_t)sign * pos->sent;
     r->refused += (uint64_t)sign * (pos->refused + pos->set_aside);
+    r->there += (uint64_t)sign * pos->there;
 }
 
 /* Is a tape without a header one that a recorder is about to write? Without -f there is nothing to wait for, and beside
@@ -329,6 +330,11 @@ static int print_sum(struct run *r)
     fmt_count(&b, r->sent);
     buf_printf(&b, " points of %llu tape%s sent to %s", (unsigned long long)r->tapes, r->tapes == 1 ? "" : "s",
                r->to.shown);
+    if (r->there) {
+        buf_str(&b, "; ");
+        fmt_count(&b, r->there);
+        buf_str(&b, " were there already");
+    }
     if (r->refused) {
         buf_str(&b, "; it refused ");
         fmt_count(&b, r->refused);

@@ -146,7 +146,8 @@ static void add_value(const struct adding *a, enum measure_group group, int id, 
      * 10.5 s, the first that is left, has that reading as well. */
     bool was_sent = a->read_ns <= p->sent_ns;
     if (a->list && !was_sent)
-        put_point(p, a->list, (struct point){(uint32_t)at, false, t_ns, a->start_ns, raw});
+        put_point(p, a->list,
+                  (struct point){.series = (uint32_t)at, .t_ns = t_ns, .start_ns = a->start_ns, .raw = raw});
 }
 
 static void end_series(struct points *p, size_t i, int64_t t_ns, struct point_list *list)
@@ -330,6 +331,7 @@ static void add_sample(struct points *p, const struct baro_sample *s, struct poi
 
 int points_add(struct points *p, const struct baro_record *record, struct point_list *list)
 {
+    size_t before = list ? list->n : 0;
     baro_fold_add(p->fold, record);
     if (record->kind == BARO_RECORD_EVENT) {
         enum baro_event_kind kind = baro_event_kind_of(record->u.event);
@@ -339,6 +341,8 @@ int points_add(struct points *p, const struct baro_record *record, struct point_
     }
     if (record->kind == BARO_RECORD_SAMPLE)
         add_sample(p, record->u.sample, list);
+    if (list && list->n > before)
+        list->at[before].is_first = true;
     return p->failed ? -ENOMEM : 0;
 }
 

@@ -24,6 +24,7 @@ struct series {
 struct point {
     uint32_t series;
     bool is_end;      /* the series ends: no value */
+    bool is_first;    /* of its sample */
     int64_t t_ns;     /* since 1970 */
     int64_t start_ns; /* when the counter was 0; 0: not known */
     uint64_t raw;

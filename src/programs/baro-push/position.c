@@ -94,6 +94,7 @@ static const struct member {
     NUMBER(version),
     NUMBER(sent),
     NUMBER(refused),
+    NUMBER(there),
     NUMBER(set_aside),
     NUMBER(left_out),
     NUMBER(missed),

@@ -29,6 +29,7 @@ struct position {
     uint64_t is_over;           /* 1: they were, and the tape had ended */
     uint64_t version;           /* of remote write, that the receiver takes; 0: not known */
     uint64_t sent, refused;     /* points: the store has them; it said that it refused them */
+    uint64_t there;             /* points that it had already: another user has pushed the same tape */
     uint64_t set_aside;         /* points of messages that were refused as a whole */
     uint64_t left_out;          /* points that could not be sent (points.h) */
     uint64_t missed;            /* samples that were removed from the tape before they were sent */

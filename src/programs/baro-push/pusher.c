@@ -13,8 +13,7 @@
 #include "programs/common/tape_args.h"
 
 #define BLOCK_MOST 2000u         /* points of a message */
-#define SPLITS_MOST 64u          /* messages into which a refused block is split, to find what is refused of it */
-#define SPLITS_LEAST 4u          /* the same, if all of the block before was refused */
+#define SINGLY_MOST 64u          /* messages of a refused block, until which its points are told apart one by one */
 #define SMALL 16u                /* points of a message that is not split because it is too large */
 #define TOO_LARGE_MOST 64u       /* points of such messages, after which no message is split for that */
 #define READ_NS (50 * NS_PER_MS) /* CPU time of a step while the tape is read up to the position */
@@ -33,7 +32,8 @@ struct pusher {
     uint64_t read_ns, read_samples; /* the last sample that was read, and the recorder's count there */
     uint64_t first_ns;              /* when the list got its first point (clock_monotonic_ns()) */
     bool is_again;                  /* the points from `done` on were sent before, without an answer that counts */
-    size_t again_n, splits;         /* how many of them; messages that were made of a refused block */
+    size_t again_n;                 /* how many of them */
+    size_t part, parts;             /* of a refused block: points of the next message, 0: all; messages so far */
     uint64_t all_refused;           /* points that were refused since the last that was stored */
 };
 
@@ -142,9 +142,7 @@ static bool is_sent(const struct pusher *p, uint64_t t_ns)
 static bool is_full(const struct pusher *p)
 {
     /* What was being sent when the pusher was killed is a block of its own, so that it is the same block. */
-    if (p->pos.until_ns && p->is_behind)
-        return p->read_ns >= p->pos.until_ns;
-    return p->list.n >= BLOCK_MOST;
+    return p->list.n >= BLOCK_MOST || (p->pos.until_ns && p->is_behind && p->read_ns >= p->pos.until_ns);
 }
 
 /* Reads until there is a block, the tape has no more for now, or a while has passed. Returns 1 if there may be more at
@@ -197,7 +195,8 @@ static void acknowledge(struct pusher *p)
     p->pos.seen_realtime_ns = p->pos.acked_realtime_ns;
     p->pos.is_over = p->pos.is_end;
     p->pos.until_ns = p->pos.done = p->pos.sending = p->pos.is_end = 0;
-    p->list.n = p->done = 0;
+    p->list.n = p->done = p->again_n = p->part = p->parts = 0;
+    p->is_again = false;
     p->first_ns = 0;
     p->is_behind = false;
 }
@@ -208,7 +207,6 @@ static void advance(struct pusher *p, size_t n)
     p->done += n;
     p->pos.done = p->done;
     p->again_n = p->again_n > n ? p->again_n - n : 0;
-    p->splits = p->again_n ? p->splits : 0;
     p->is_again = p->is_again && p->again_n;
 }
 
@@ -224,8 +222,13 @@ static void count_stored(struct pusher *p, size_t n, const struct sent *sent)
     }
     refused = refused < n ? refused : n;
     p->all_refused = p->with->too_large = 0;
-    p->pos.refused += refused;
+    p->part = p->part * 2 < BLOCK_MOST ? p->part * 2 : 0;
     p->pos.sent += n - refused;
+    if (sender_is_there(why)) {
+        p->pos.there += refused;
+        return;
+    }
+    p->pos.refused += refused;
     if (refused)
         position_set_aside(&p->with->positions, &p->pos, refused, sent->status, why);
     if ((refused || *why) && !p->with->says_partial) {
@@ -258,7 +261,21 @@ static size_t most_of(const struct pusher *p)
     return p->with->most && p->with->too_large < TOO_LARGE_MOST ? p->with->most : BLOCK_MOST;
 }
 
-/* A message was refused. Which of its points are at fault is found by sending halves, so that the others are stored.
+/* How many points of a refused message are not told apart. Points are in order of time, and what is too old, or there
+ * already, are the first samples: so whole samples are told apart, if there are many. */
+static size_t least_of(const struct pusher *p, size_t n, bool is_there)
+{
+    size_t k = 1;
+    if (!is_there && p->parts < SINGLY_MOST && p->all_refused < BLOCK_MOST)
+        return 1;
+    while (k < n && !p->list.at[p->done + k].is_first)
+        k++;
+    return k;
+}
+
+/* A message was refused. Which of its points are at fault is found by sending parts, so that the others are stored.
+ * Example: another user has pushed the first 5 samples of a tape, with 150 points each. A message of 2000 points is
+ * refused, and so are those of 150 points, five times; then messages of 150, 300, 600, ... points are stored.
  * Returns how many points are answered by this. */
 static size_t count_refused(struct pusher *p, size_t n, const struct sent *sent)
 {
@@ -271,14 +288,20 @@ static size_t count_refused(struct pusher *p, size_t n, const struct sent *sent)
         p->pos.sent += n;
         return n;
     }
-    size_t most = p->all_refused >= BLOCK_MOST ? SPLITS_LEAST : SPLITS_MOST;
+    size_t least = least_of(p, n, sent->is_there);
     bool is_large = sent->answer == ANSWER_TOO_LARGE;
-    if (is_large ? is_split_as_too_large(p, n) : n > 1 && p->splits < most) {
-        p->splits += !is_large;
+    if (is_large ? is_split_as_too_large(p, n) : n > least) {
+        size_t half = (n + 1) / 2;
+        p->part = is_large ? p->part : sent->is_there || half < least ? least : half;
+        p->parts += !is_large;
         p->again_n = p->again_n ? p->again_n : n;
         p->is_again = !sent->is_there;
-        p->pos.sending = (n + 1) / 2;
         return 0;
+    }
+    p->parts++;
+    if (sent->is_there) {
+        p->pos.there += n;
+        return n;
     }
     p->pos.set_aside += n;
     p->all_refused += n;
@@ -362,6 +385,7 @@ static enum pusher_state send_next(struct pusher *p, struct baro_error *err)
     struct sent sent;
     enum pusher_state state = PUSHER_FAILED;
     n = n < most_of(p) ? n : most_of(p);
+    n = p->part && p->part < n ? p->part : n;
     n = p->pos.sending ? p->pos.sending : n;
     n = n < left ? n : left;
     p->pos.until_ns = p->read_ns;
@@ -440,7 +464,7 @@ enum pusher_state pusher_step(struct pusher *p, bool at_once, struct baro_error 
     int more = 1;
     if (p->is_done)
         return PUSHER_OVER;
-    bool is_sending = !p->is_behind && (p->done || p->pos.sending || p->pos.is_end);
+    bool is_sending = !p->is_behind && (p->done || p->pos.sending || p->again_n || p->pos.is_end);
     if (!is_sending && (more = read_more(p, err)) < 0)
         return PUSHER_FAILED;
     if (p->is_behind && more > 0 && !is_full(p))

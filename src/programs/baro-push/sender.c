@@ -35,7 +35,9 @@ struct sender {
     struct sent *now; /* what is being answered */
     bool is_html, is_json;
     bool has_headers;  /* the headers of the answer came to their end */
+    bool is_cut;       /* the rest of the body was not read */
     bool was_answered; /* once, by anything */
+    bool was_right;    /* once, as a receiver does */
 };
 
 /* ---- the answer, while it comes ---- */
@@ -45,7 +47,8 @@ static size_t take_body(char *at, size_t size, size_t n, void *context)
     struct sender *s = context;
     size_t len = size * n, room = BODY_MOST - s->now->body.len;
     buf_add(&s->now->body, at, len < room ? len : room);
-    return len > room ? 0 : len; /* ends the transfer */
+    s->is_cut = len > room;
+    return s->is_cut ? 0 : len; /* ends the transfer */
 }
 
 static size_t take_header(char *at, size_t size, size_t n, void *context)
@@ -54,7 +57,9 @@ static size_t take_header(char *at, size_t size, size_t n, void *context)
                       json[] = "content-type: application/json";
     struct sender *s = context;
     size_t len = size * n;
-    s->has_headers = len <= 2; /* the blank line after them */
+    if (len > 5 && strncasecmp(at, "HTTP/", 5) == 0) /* what came before was not the answer yet, as 103 */
+        s->is_html = s->is_json = s->has_headers = s->now->knows_written = false;
+    s->has_headers = s->has_headers || len <= 2; /* the blank line after them; trailers may follow the body */
     if (!s->to->is_otlp && len > strlen(written) && strncasecmp(at, written, strlen(written)) == 0) {
         struct span rest = span_of(at + strlen(written), len - strlen(written));
         scan_blanks(&rest);
@@ -92,23 +97,23 @@ static void say(struct sent *ret, const char *text, size_t len)
     ret->why[n] = 0;
 }
 
-/* What Prometheus and those that are like it answer to points that are not newer than those that they have. */
-static bool says_it_is_there(const char *why)
+bool sender_is_there(const char *why)
 {
     return strcasestr(why, "out of order") || strcasestr(why, "duplicate sample") || strcasestr(why, "out-of-order");
 }
 
 static bool says_it_is_bad(const char *why)
 {
-    return says_it_is_there(why) || strcasestr(why, "out of bounds") || strcasestr(why, "too old sample");
+    return sender_is_there(why) || strcasestr(why, "out of bounds") || strcasestr(why, "too old sample");
 }
 
-/* Is this a success of OTLP whose body is none? Some receivers answer in JSON, whatever they were asked in. */
+/* Is this a success whose body is none? Some receivers of OTLP answer in JSON, whatever they were asked in. */
 static bool is_garbage(const struct sender *s, const struct sent *ret)
 {
     uint64_t refused;
     char why[8];
-    return s->to->is_otlp && !s->is_json && !otlp_answer(ret->body.at, ret->body.len, &refused, why, sizeof(why));
+    return s->is_cut ||
+           (s->to->is_otlp && !s->is_json && !otlp_answer(ret->body.at, ret->body.len, &refused, why, sizeof(why)));
 }
 
 static enum answer judge_status(const struct sender *s, const struct sent *ret)
@@ -117,7 +122,10 @@ static enum answer judge_status(const struct sender *s, const struct sent *ret)
     if (!s->has_headers)
         return ANSWER_LATER;
     if (status >= 200 && status < 300)
-        return s->is_html ? ANSWER_WRONG : is_garbage(s, ret) ? ANSWER_LATER : ANSWER_STORED;
+        return s->is_html            ? ANSWER_WRONG
+               : !is_garbage(s, ret) ? ANSWER_STORED
+               : s->was_right        ? ANSWER_LATER
+                                     : ANSWER_WRONG;
     if (status == 429 || status == 408 || status == 425)
         return ANSWER_LATER;
     if (status == 413)
@@ -146,11 +154,12 @@ static void explain(const struct sender *s, struct sent *ret)
                        : is_nothing                              ? "nothing takes points at this path of the server"
                        : ret->status >= 300 && ret->status < 400 ? "it is elsewhere: give the URL that it names"
                        : s->is_html                              ? "it answers with a web page: that is no receiver"
+                       : ret->status < 300                       ? "the answer is none that a receiver gives"
                                                                  : NULL;
     if (ret->answer == ANSWER_LATER && !s->has_headers)
         snprintf(ret->why, sizeof(ret->why), "HTTP %ld: the answer ends within its headers", ret->status);
     else if (ret->answer == ANSWER_LATER && ret->status >= 200 && ret->status < 300)
-        snprintf(ret->why, sizeof(ret->why), "HTTP %ld: the answer is none of OTLP", ret->status);
+        snprintf(ret->why, sizeof(ret->why), "HTTP %ld: the answer is none that a receiver gives", ret->status);
     else if (what && ret->answer == ANSWER_WRONG)
         snprintf(ret->why, sizeof(ret->why), "HTTP %ld: %s", ret->status, what);
     else if (!ret->why[0] && ret->status)
@@ -164,12 +173,13 @@ static enum answer judge_failure(const struct sender *s, CURLcode code)
     switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
+    case CURLE_UNSUPPORTED_PROTOCOL: /* the answer is none of HTTP */
+    case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_SSL_CONNECT_ERROR: return s->was_answered ? ANSWER_LATER : ANSWER_WRONG;
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_SSL_ISSUER_ERROR: return ANSWER_WRONG;
     default: return ANSWER_LATER;
     }
@@ -216,10 +226,10 @@ static void perform(struct sender *s, struct sent *ret)
     curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &ret->status);
     curl_easy_getinfo(s->curl, CURLINFO_RETRY_AFTER, &asked_s);
     s->was_answered = s->was_answered || ret->status;
-    if (code == CURLE_OK) {
+    if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && s->is_cut)) {
         say(ret, (char *)ret->body.at, ret->body.len);
         /* An error of a receiver of OTLP that is not about the message says nothing about its points. */
-        ret->is_there = says_it_is_there(ret->why) && (!s->to->is_otlp || ret->status == 400);
+        ret->is_there = sender_is_there(ret->why) && (!s->to->is_otlp || ret->status == 400);
         ret->answer = judge_status(s, ret);
         explain(s, ret);
     } else {
@@ -228,6 +238,7 @@ static void perform(struct sender *s, struct sent *ret)
         ret->answer = judge_failure(s, code);
         say(ret, text, strlen(text));
     }
+    s->was_right = s->was_right || ret->answer == ANSWER_STORED;
     if (ret->answer == ANSWER_LATER || ret->answer == ANSWER_WRONG) {
         pause_sending(s, asked_s);
     } else {
@@ -240,7 +251,7 @@ void sender_send(struct sender *s, const struct buf *message, bool is_version_2,
 {
     *ret = (struct sent){.answer = ANSWER_LATER};
     s->now = ret;
-    s->is_html = s->is_json = s->has_headers = false;
+    s->is_html = s->is_json = s->has_headers = s->is_cut = false;
     curl_easy_setopt(s->curl, CURLOPT_POSTFIELDS, message->at);
     curl_easy_setopt(s->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)message->len);
     curl_easy_setopt(s->curl, CURLOPT_HTTPHEADER, is_version_2 ? s->headers_2 : s->headers_1);

@@ -38,6 +38,9 @@ void sender_free(struct sender *s);
 void sender_send(struct sender *s, const struct buf *message, bool is_version_2, struct sent *ret);
 void sent_done(struct sent *sent);
 
+/* Is this what Prometheus and those that are like it say of points that are not newer than those that they have? */
+bool sender_is_there(const char *why);
+
 /* When the next message may be sent (clock_monotonic_ns()); 0: now. */
 uint64_t sender_paused_until(const struct sender *s);
 /* Since when nothing was answered well; 0: the last message was. */

@@ -67,6 +67,7 @@ static void put_json(struct json *j, const struct position *pos, bool is_there, 
     json_key_u64(j, "sent", pos->sent);
     json_key_u64(j, "refused", pos->refused);
     json_key_u64(j, "set_aside", pos->set_aside);
+    json_key_u64(j, "there", pos->there);
     json_key_u64(j, "left_out", pos->left_out);
     json_key_u64(j, "missed_samples", pos->missed);
     put_time(j, "last", pos->acked_realtime_ns);

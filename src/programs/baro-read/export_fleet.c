@@ -164,7 +164,7 @@ int export_fleet(struct cli *cli, const struct settings *s, char **operands)
         return cli_failf(cli, "%s and --fleet exclude each other: its tables are Parquet, as docs/fleet.md says",
                          odd_option(s));
     if (operands[0] && s->all)
-        return cli_failf(cli, "--all and a tape exclude each other: --all is all kept runs");
+        return cli_failf(cli, "--all and a tape exclude each other: --all is all runs of this machine");
     int r = fleet_list_read(&x.list, cli, s, operands, &err);
     if (r >= 0)
         r = fleet_new(&x.fleet, &err);

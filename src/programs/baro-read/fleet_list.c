@@ -101,26 +101,36 @@ static void drop_copies(struct fleet_list *l)
     l->n = n;
 }
 
-static int read_named(struct fleet_list *l, char **operands, struct baro_error *err)
+/* The kept runs, and with `all` those that were announced and whose tapes are elsewhere. */
+static int read_runs(struct fleet_list *l, bool all, struct baro_error *err)
 {
-    struct baro_runs *runs;
-    if (operands[0])
-        return tape_list_read(&l->named, operands, err);
-    int code = baro_runs_list(&runs, BARO_RUNS_ANY_NAME, err);
-    if (code < 0)
-        return code;
-    char folder[PATH_MAX], *const kept[] = {folder, NULL};
-    snprintf(folder, sizeof(folder), "%s", baro_runs_folder(runs));
-    bool is_empty = baro_runs_count(runs) == 0;
-    baro_runs_free(runs);
-    return is_empty ? 0 : tape_list_read(&l->named, (char **)kept, err);
+    struct baro_runs *kept = NULL, *announced = NULL;
+    int code = baro_runs_list(&kept, BARO_RUNS_ANY_NAME, err);
+    if (code >= 0 && all)
+        code = baro_runs_list_announced(&announced, err);
+    size_t n_announced = announced ? baro_runs_count(announced) : 0, n = 0;
+    char **names = code < 0 ? NULL : calloc(n_announced + 2, sizeof(*names));
+    if (names && baro_runs_count(kept))
+        names[n++] = (char *)baro_runs_folder(kept);
+    size_t len = names ? strlen(baro_runs_folder(kept)) : 0;
+    for (size_t i = 0; names && i < n_announced; i++) {
+        const char *path = baro_runs_path(announced, i);
+        if (strncmp(path, baro_runs_folder(kept), len) != 0 || path[len] != '/')
+            names[n++] = (char *)path;
+    }
+    if (code >= 0)
+        code = !names ? error_set(err, -ENOMEM, "out of memory") : n ? tape_list_read(&l->named, names, err) : 0;
+    free(names);
+    baro_runs_free(announced);
+    baro_runs_free(kept);
+    return code;
 }
 
 int fleet_list_read(struct fleet_list *ret, const struct cli *cli, const struct settings *s, char **operands,
                     struct baro_error *err)
 {
     *ret = (struct fleet_list){0};
-    int code = read_named(ret, operands, err);
+    int code = operands[0] ? tape_list_read(&ret->named, operands, err) : read_runs(ret, s->all, err);
     if (code >= 0 && !(ret->at = calloc(ret->named.n + 1, sizeof(*ret->at))))
         code = error_set(err, -ENOMEM, "out of memory");
     for (size_t i = 0; code >= 0 && i < ret->named.n; i++)

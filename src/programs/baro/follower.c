@@ -100,13 +100,13 @@ void follower_start(const struct cli *cli, const char *option, char **argv, char
 
 void follower_push(const struct cli *cli, const char *url, const char *tape, int while_pid)
 {
-    static char to[4096], beside[40]; /* a child's environment has them */
+    static char to[PUSH_URL_MOST + 16], beside[40]; /* a child's environment has them */
     char program[PATH_MAX];
     const char *given = url ? url : getenv("BARO_PUSH");
     struct baro_error err = BARO_ERROR_INIT;
     if (!given || !*given)
         return;
-    if (!url && take_push(&given, given, &err) < 0) {
+    if (!url && check_push(given, &err) < 0) {
         cli_note(cli, "BARO_PUSH: %s", err.text);
         return;
     }

@@ -32,7 +32,7 @@ static void add(struct surroundings *s, const char *key, const char *value, size
     t->at[t->n++] = s->text[s->n++];
 }
 
-/* ---- variables of CI ---- */
+/* ---- variables of CI and of batch systems ---- */
 
 static void add_variables(struct surroundings *s)
 {
@@ -44,6 +44,9 @@ static void add_variables(struct surroundings *s)
         {"ci.run", {"GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILD_ID"}},
         {"ci.job", {"GITHUB_JOB", "CI_JOB_NAME", "JOB_NAME"}},
     };
+    const char *partition = getenv("SLURM_JOB_PARTITION");
+    if (partition)
+        add(s, "partition", partition, strlen(partition));
     if (!getenv("CI") && !getenv("JENKINS_URL"))
         return;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

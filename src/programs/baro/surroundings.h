@@ -5,7 +5,7 @@
 
 #include "programs/common/settings.h"
 
-#define SURROUNDINGS_MOST 5
+#define SURROUNDINGS_MOST 6
 #define SURROUNDING_SIZE 320
 
 struct surroundings {

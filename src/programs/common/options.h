@@ -24,12 +24,16 @@ int take_interval(void *at, const char *text, struct baro_error *err); /* at: na
 int take_tag(void *at, const char *text, struct baro_error *err);      /* at: struct tag_settings */
 int take_note(void *at, const char *text, struct baro_error *err);     /* at: const char * */
 int take_every(void *at, const char *text, struct baro_error *err);    /* at: ns, 1s to 24h */
-int take_push(void *at, const char *text, struct baro_error *err);     /* at: const char * */
-int take_runs(void *at, const char *text, struct baro_error *err);     /* at: uint32_t, from 1 */
-int take_warmup(void *at, const char *text, struct baro_error *err);   /* the same from 0 */
-int take_keep(void *at, const char *text, struct baro_error *err);     /* at: struct record_settings */
-int take_total(void *at, const char *text, struct baro_error *err);    /* at: bytes */
-int take_carbon(void *at, const char *text, struct baro_error *err);   /* at: double, grams for a kWh */
+int take_push(void *at, const char *text, struct baro_error *err);     /* at: const char *; of an argument */
+#define PUSH_URL_MOST 4000
+/* Has a URL to push to a protocol that is known? The rest of it is checked by baro push. No message has the URL, which
+ * may have a password. */
+int check_push(const char *text, struct baro_error *err);
+int take_runs(void *at, const char *text, struct baro_error *err);   /* at: uint32_t, from 1 */
+int take_warmup(void *at, const char *text, struct baro_error *err); /* the same from 0 */
+int take_keep(void *at, const char *text, struct baro_error *err);   /* at: struct record_settings */
+int take_total(void *at, const char *text, struct baro_error *err);  /* at: bytes */
+int take_carbon(void *at, const char *text, struct baro_error *err); /* at: double, grams for a kWh */
 
 /* task_options.c; at: struct task_settings */
 int take_task_rule(void *at, const char *text, struct baro_error *err);  /* NAME=REGEX */

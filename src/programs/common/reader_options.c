@@ -116,7 +116,8 @@ const struct opt options_export[] = {
          "add a row for each job, command, phase, GPU and tag of these tapes to the Parquet files in DIR, for queries "
          "over the jobs of many machines (docs/fleet.md); what is there already is left out",
          .completes = OPT_A_FILE),
-    SETS("all", 0, all, "with --fleet: all kept runs (default without a tape)"),
+    SETS("all", 0, all,
+         "with --fleet: all kept runs (the default), and those of this machine whose tapes are elsewhere"),
     PARSED("since", 0, "TIME", log.since_ns, take_since, "with --fleet: jobs that began in the last 12h, 7d, 4w, ..."),
     SETS("list", 0, list, "list formats, dialects and kinds of rows"),
     TEXT("output", 'o', "FILE", output, "write to FILE, which must not exist (default, and -: standard output)",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values of options of those that record, and of baro serve, which passes them on. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -62,20 +63,35 @@ int take_note(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
-/* The rest of it is checked by baro push. No message has the URL, which may have a password. */
-int take_push(void *at, const char *text, struct baro_error *err)
+int check_push(const char *text, struct baro_error *err)
 {
     static const char *const beginnings[] = {"otlp+http://",        "otlp+https://", "prometheus+http://",
                                              "prometheus+https://", "http://",       "https://"};
     for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++) {
-        if (strcmp(text, "otlp") == 0 || strncmp(text, beginnings[i], strlen(beginnings[i])) == 0) {
-            *(const char **)at = text;
+        if (strcmp(text, "otlp") == 0 || strncmp(text, beginnings[i], strlen(beginnings[i])) == 0)
             return 0;
-        }
     }
     return error_set(err, BARO_E_SYNTAX,
                      "its protocol is not known: write prometheus+http://HOST:PORT, "
                      "otlp+http://HOST:4318, the same with https, or otlp");
+}
+
+/* Any user can read the arguments of a process: what is before the last @, which may be a password, is overwritten
+ * there, and the URL is kept elsewhere. */
+int take_push(void *at, const char *text, struct baro_error *err)
+{
+    static char kept[PUSH_URL_MOST];
+    int code = check_push(text, err);
+    char *host = strrchr(text, '@'), *user = strstr(text, "//");
+    *(const char **)at = text;
+    if (code < 0 || !host)
+        return code;
+    if (strlen(text) >= sizeof(kept))
+        return error_set(err, BARO_E_RANGE, "the URL has more than %d bytes", PUSH_URL_MOST - 1);
+    snprintf(kept, sizeof(kept), "%s", text);
+    memset(user + 2, '*', (size_t)(host - user - 2));
+    *(const char **)at = kept;
+    return 0;
 }
 
 int take_every(void *at, const char *text, struct baro_error *err)
