@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prolog of slurmd (slurm.conf: Prolog=, PrologFlags=Alloc): writes what a job is called, for `baro observe`, which finds
 # the job's control group. Each line becomes a tag of the job's tape. Slurm is not asked for more than it says here.
 set -u

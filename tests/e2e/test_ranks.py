@@ -5,10 +5,12 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 
 import pytest
 import slurm
+from test_cgroup import v1  # noqa: F401 (a fixture)
 
 RANK = {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4", "PMIX_NAMESPACE": "12/3"}
 
@@ -276,6 +278,26 @@ def test_advice_is_for_all_ranks(run, baro, work, srun):
     text = run("advise", folder, status=0).stdout
     assert "After one run of 7 ranks on 4 nodes" in text and "1 of 8 ranks: 3" in text
     assert "--ntasks=8\n" in text and "--ntasks-per-node" not in text
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+def test_a_limit_is_that_of_all_ranks_of_a_node(run, work, v1):  # noqa: F811
+    """Each has half of the limit of their group; together they are near it, and no strangers to each other."""
+    group = v1("memory")
+    group.write("memory.limit_in_bytes", 200 << 20)
+    hog = "import time; x = bytearray(90 << 20); time.sleep(1.5)"
+    ranks = [
+        run.popen("run", "-q", "-o", f"{work}/ranks/%r.baro", "--", sys.executable, "-c", hog, before=group.enter,
+                  env={**RANK, "OMPI_COMM_WORLD_RANK": rank, "OMPI_COMM_WORLD_SIZE": "2"})
+        for rank in "01"
+    ]  # fmt: skip
+    assert [r.wait(60) for r in ranks] == [0, 0]
+    found = json.loads(run("summary", "--json", work / "ranks", status=0).stdout)
+    (node,) = found["nodes"]
+    assert node["memory_is_allowed_together"] and node["memory_allowed_bytes"] == 200 << 20
+    assert 180 << 20 <= node["memory_needed_bytes"] <= 220 << 20
+    text = " ".join(run("summary", work / "ranks", status=0).stdout.split())
+    assert "the 2 ranks of" in text and "of the 200 MiB that they may have together (cgroup /" in text
 
 
 def test_no_variable_leaves_the_folder(run, work):

@@ -96,6 +96,27 @@ TEST(neighbours_take_no_more_than_they_use)
     assert_non_null(strstr(title, "Besides, its threads waited for each other at least 80.0 s"));
 }
 
+/* Of a rank it is memory for each CPU, as --mem is for all ranks of a node. */
+TEST(what_a_rank_asks_for)
+{
+    struct finding f = {0};
+    world_init(&w);
+    w.e.memory_peak_bytes = w.e.memory_at_most_bytes = 213e6;
+    w.e.exit_signal = "";
+    for (int ranks = 0; ranks < 2; ranks++) {
+        w.e.ranks_beside = ranks;
+        for (int i = 0; i < verdict_rule_count; i++) {
+            if (strcmp(verdict_rules[i]->is.name, "right-size") == 0)
+                assert_true(verdict_rules[i]->apply(&w.e, &w.e.job, &f));
+        }
+        buf_byte(&f.advice, 0);
+        assert_int_equal(strstr((const char *)f.advice.at, "--mem-per-cpu=") != NULL, ranks == 1);
+        assert_int_equal(strstr((const char *)f.advice.at, "--mem=") != NULL, ranks == 0);
+        finding_done(&f);
+        f = (struct finding){0};
+    }
+}
+
 /* What the other ranks of the machine used is among what others used. */
 TEST(ranks_of_the_job_are_no_others)
 {

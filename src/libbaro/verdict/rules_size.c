@@ -149,8 +149,14 @@ static void advise_size(const struct evidence *e, struct finding *f, double core
         find_advice(f, "--cpus-per-task=%s ", many.at);
         find_hint(f, "--cpus-per-task=%s ", many.at);
     }
-    find_advice(f, "--mem=%.0fM", mib);
-    find_hint(f, "--mem=%.0fM", mib);
+    if (e->ranks_beside >= 1) { /* --mem is for all ranks of a node */
+        double each = whole_up(mib / (cores >= 1 ? cores : 1));
+        find_advice(f, "--mem-per-cpu=%.0fM", each);
+        find_hint(f, "--mem-per-cpu=%.0fM", each);
+    } else {
+        find_advice(f, "--mem=%.0fM", mib);
+        find_hint(f, "--mem=%.0fM", mib);
+    }
     if (has_time) {
         find_advice(f, " --time=%.0f", minutes);
         find_hint(f, " --time=%.0f", minutes);

@@ -107,6 +107,6 @@ struct words words_percent(double ratio, unsigned flags);
 struct words words_cores(double cores, unsigned flags); /* "2", "0.50" */
 /* ", 3 other ranks of the job among them," behind the processes that are not this rank's; "" if there are none. */
 struct words words_ranks_beside(const struct evidence *e);
-struct words words_first(struct words w);               /* as the first words of a sentence: "About 3" */
+struct words words_first(struct words w); /* as the first words of a sentence: "About 3" */
 
 #endif

@@ -11,6 +11,8 @@
  * is left out. */
 void advise_lines(const struct baro_advice *a, const char *system, struct buf *ret);
 
+/* "1.25 core-hours" */
+void advise_put_hours(double hours, const char *what, struct buf *ret);
 /* A line with a label, wrapped. */
 void advise_put_line(const struct cli *cli, const char *label, const struct buf *text, struct buf *ret);
 

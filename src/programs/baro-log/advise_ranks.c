@@ -188,7 +188,10 @@ static void put_gpus(const struct ranks_advice *a, struct buf *b)
 
 static void put_waste(const struct ranks_advice *a, struct buf *b)
 {
-    buf_printf(b, "unused of what was allowed: %.3g core-hours, %.3g GB-hours", a->core_hours, a->gb_hours);
+    buf_str(b, "unused of what was allowed: ");
+    advise_put_hours(a->core_hours, "core-hours", b);
+    buf_str(b, ", ");
+    advise_put_hours(a->gb_hours, "GB-hours", b);
 }
 
 static void put_note(const struct cli *cli, size_t n, size_t of, const char *what, struct buf *b)

@@ -267,13 +267,18 @@ static void put_gpu(const struct advising *a, struct buf *b)
     }
 }
 
+void advise_put_hours(double hours, const char *what, struct buf *ret)
+{
+    if (hours < 0.01)
+        buf_printf(ret, "less than 0.01 %s", what);
+    else
+        buf_printf(ret, "%.3g %s", hours, what);
+}
+
 /* "1.25 core-hours in 3 runs" */
 static void put_hours(double hours, const char *what, size_t runs, struct buf *b)
 {
-    if (hours < 0.01)
-        buf_printf(b, "less than 0.01 %s", what);
-    else
-        buf_printf(b, "%.3g %s", hours, what);
+    advise_put_hours(hours, what, b);
     buf_printf(b, " in %zu run%s", runs, runs == 1 ? "" : "s");
 }
 
