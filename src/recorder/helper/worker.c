@@ -59,7 +59,7 @@ struct worker {
         uint64_t cpu_ns; /* CPU time that it had used when it was killed */
     } left[WORKER_LEFT_MOST];
     size_t n_left;
-    struct ending hung; /* one that hung was killed, and hung() was not called yet; begin_ns 0: none */
+    struct ending hung;     /* one that hung was killed, and hung() was not called yet; begin_ns 0: none */
     uint64_t reaped_cpu_ns; /* of all that were reaped */
     bool slept;             /* at the last check of that step */
     bool ended, given_up, dropped;
