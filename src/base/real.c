@@ -2,6 +2,7 @@
 /* Doubles as text, as printf writes them with %.15g, or with %.17g where that would be read back as another number. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -104,31 +105,12 @@ static size_t write_exactly(char *room, double v)
     return (size_t)(write_digits(room, digits, places) - room);
 }
 
-/* Do the 15 digits of this text read back as the same number? False also where the power of ten is not exact as a
- * double. */
-static bool text_suffices(const char *text, double v)
-{
-    uint64_t digits = 0;
-    int exponent = 0;
-    const char *c = text;
-    for (; *c && *c != 'e'; c++) {
-        if (*c >= '0' && *c <= '9')
-            digits = 10 * digits + (uint64_t)(*c - '0');
-    }
-    bool negative = *c && c[1] == '-';
-    for (c += *c ? 2 : 0; *c >= '0' && *c <= '9'; c++)
-        exponent = 10 * exponent + (*c - '0');
-    exponent = (negative ? -exponent : exponent) - 14;
-    if (exponent < -22 || exponent > 22)
-        return false;
-    return (exponent < 0 ? (double)digits / tens[-exponent] : (double)digits * tens[exponent]) == v;
-}
-
 /* The library never sets a locale, but its user may have: a decimal comma is replaced. */
 static size_t write_printf(char *room, size_t size, double v)
 {
-    snprintf(room, size, "%.14e", v);
-    int n = snprintf(room, size, text_suffices(room, v) ? "%.15g" : "%.17g", v);
+    int n = snprintf(room, size, "%.15g", v);
+    if (strtod(room, NULL) < v || strtod(room, NULL) > v)
+        n = snprintf(room, size, "%.17g", v);
     for (int i = 0; i < n; i++)
         room[i] = room[i] == ',' ? '.' : room[i];
     return (size_t)n;

@@ -119,6 +119,28 @@ static void another_process_has_the_pid_of_the_parent(void **state)
     assert_true(known == tree_find(&g->r.job.tree, KNOWN));
 }
 
+/* In a storm of forks the parent is found gone, and its exit is reported, before the last of its forks is read. */
+static void fork_is_read_after_the_exit_of_its_parent(void **state)
+{
+    struct recording *g = *state;
+    struct member *known = tree_find(&g->r.job.tree, KNOWN);
+    known->life.begin_ns = 1236 * MS;
+    job_gone(&g->r.job, known, 1400 * MS, 1400 * MS);
+    exits_report(&g->r.job, 1410 * MS);
+    static const struct {
+        uint64_t t_ns;
+        bool is_its_child;
+    } forks[] = {{1230 * MS, false}, {1300 * MS, true}, {1399 * MS, true}, {1401 * MS, false}};
+    for (int32_t i = 0; i < 4; i++) {
+        event_apply(&g->r,
+                    &(struct exits_event){.kind = EVENT_FORK, .pid = 6000 + i, .ppid = KNOWN, .t_ns = forks[i].t_ns});
+        assert_int_equal(tree_find(&g->r.job.tree, 6000 + i) != NULL, forks[i].is_its_child);
+    }
+    assert_int_equal(g->r.job.counts.started, 4);
+    event_apply(&g->r, &(struct exits_event){.kind = EVENT_EXIT, .pid = 6001, .t_ns = 1402 * MS});
+    assert_true(member_has_ended(tree_find(&g->r.job.tree, 6001)));
+}
+
 /* Then the end of the first one may not have been reported. */
 static void events_were_lost(void **state)
 {
@@ -222,6 +244,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(fork_is_reported_late_and_the_process_has_gone, begin, end),
         cmocka_unit_test_setup_teardown(another_process_has_the_pid, begin, end),
         cmocka_unit_test_setup_teardown(another_process_has_the_pid_of_the_parent, begin, end),
+        cmocka_unit_test_setup_teardown(fork_is_read_after_the_exit_of_its_parent, begin, end),
         cmocka_unit_test_setup_teardown(events_were_lost, begin, end),
         cmocka_unit_test_setup_teardown(fork_is_read_after_the_process_has_gone, begin, end),
         cmocka_unit_test_setup_teardown(another_process_gets_the_pid_of_one_that_ended, begin, end),

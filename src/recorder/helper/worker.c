@@ -37,6 +37,11 @@
 #define ENDING_CPU (20 * NS_PER_MS)  /* CPU time that it may use meanwhile; with more it is still in a long read */
 #define POLL_NS 100000
 
+/* Since when killed processes are waited for, and when one was seen last that is about to end. */
+struct ending {
+    uint64_t begin_ns, last_ns;
+};
+
 struct worker {
     struct worker_options options;
     struct worker_shared *shared;
@@ -54,6 +59,7 @@ struct worker {
         uint64_t cpu_ns; /* CPU time that it had used when it was killed */
     } left[WORKER_LEFT_MOST];
     size_t n_left;
+    struct ending hung;     /* one that hung was killed, and hung() was not called yet; begin_ns 0: none */
     uint64_t reaped_cpu_ns; /* of all that were reaped */
     bool slept;             /* at the last check of that step */
     bool ended, given_up, dropped;
@@ -142,23 +148,34 @@ static char process_state(pid_t pid)
     return is_child ? st.state : 0;
 }
 
-/* Waits for killed processes that are about to end: they run, or wait for a CPU. One does not if it sleeps
- * uninterruptibly, or if it goes on using CPU time: SIGKILL does not interrupt a walk of the page tables of 100 GB. */
+/* Is a killed process about to end: does one run, or wait for a CPU? One is not if it sleeps uninterruptibly, or if it
+ * goes on using CPU time: SIGKILL does not interrupt a walk of the page tables of 100 GB. */
+static bool any_is_ending(struct worker *w, struct ending *e)
+{
+    uint64_t now = clock_monotonic_ns();
+    if (!worker_left_behind(w) || now >= e->begin_ns + ENDS_WITHIN || now >= e->last_ns + ASLEEP_MOST)
+        return false;
+    for (size_t i = 0; i < w->n_left; i++) {
+        uint64_t cpu_ns;
+        pid_t pid = w->left[i].pid;
+        char state = process_state(pid);
+        bool ends = state == 'Z' || clock_process_cpu_ns(pid, &cpu_ns) < 0 || cpu_ns < w->left[i].cpu_ns + ENDING_CPU;
+        e->last_ns = state && state != 'D' && ends ? now : e->last_ns;
+    }
+    return true;
+}
+
+static struct ending ending_now(void)
+{
+    uint64_t now = clock_monotonic_ns();
+    return (struct ending){now, now};
+}
+
 static void wait_for_left(struct worker *w)
 {
-    uint64_t begin = clock_monotonic_ns(), last = begin, now = begin;
-    while (worker_left_behind(w) && now < begin + ENDS_WITHIN && now < last + ASLEEP_MOST) {
+    struct ending e = ending_now();
+    while (any_is_ending(w, &e))
         nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
-        now = clock_monotonic_ns();
-        for (size_t i = 0; i < w->n_left; i++) {
-            uint64_t cpu_ns;
-            pid_t pid = w->left[i].pid;
-            char state = process_state(pid);
-            bool ends =
-                state == 'Z' || clock_process_cpu_ns(pid, &cpu_ns) < 0 || cpu_ns < w->left[i].cpu_ns + ENDING_CPU;
-            last = state && state != 'D' && ends ? now : last;
-        }
-    }
 }
 
 /* ---- processes come and go ---- */
@@ -290,7 +307,12 @@ enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), v
         return WORKER_FINE;
     if (w->pid && !worker_patience(w)) {
         worker_kill(w);
-        wait_for_left(w); /* the worker may write to the shared memory until it has ended */
+        w->hung = ending_now();
+    }
+    if (w->hung.begin_ns) {
+        if (any_is_ending(w, &w->hung))
+            return WORKER_FINE; /* it may write to the shared memory until it has ended: a later turn goes on */
+        w->hung = (struct ending){0};
         hung(context);
         found = WORKER_HUNG;
     } else if (w->dropped || (w->pid && is_reaped(w, w->pid))) {

@@ -77,8 +77,8 @@ void worker_drop(struct worker *w);
  * Example: with a quota of 1 ms of CPU time per second, a read that takes 3 ms of it takes 3 s. */
 uint64_t worker_patience(struct worker *w);
 /* Call it at each tick. It starts the process if there is none, and supervises it. Returns each trouble once. When a
- * worker that hangs was killed, calls hung with the context, which can change the shared memory before another worker
- * starts. */
+ * worker that hangs was killed and has ended, or will not end, calls hung with the context, which can change the shared
+ * memory before another worker starts. It never waits for that: a later turn does it. */
 enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), void *context);
 void worker_wake(struct worker *w);
 /* Waits until the worker has called worker_done(), at most this long. Returns whether it has. */

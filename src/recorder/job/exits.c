@@ -272,6 +272,12 @@ bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns)
     return last && last->end_ns >= t_ns;
 }
 
+bool job_lived_at(const struct job *j, int32_t pid, uint64_t t_ns)
+{
+    const struct job_reported *last = last_reported(j, pid);
+    return last && last->begin_ns <= t_ns && t_ns <= last->end_ns;
+}
+
 #define SLACK (20 * NS_PER_MS) /* start times are truncated to ticks of 10 ms */
 
 /* Do a start time in ticks and a process with this begin and end belong together? begin_ns 0: not known. */

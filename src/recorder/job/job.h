@@ -242,6 +242,9 @@ void job_end_unseen(struct job *j, struct member *m, bool unseen);
 /* Was an exit reported for this pid with an end at or after t_ns? Then a fork event with that time is of the same
  * process, and must not add it again. */
 bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns);
+/* Did a process with this pid whose exit was reported live at t_ns? Then a fork event with that time is of its child.
+ */
+bool job_lived_at(const struct job *j, int32_t pid, uint64_t t_ns);
 
 /* The member's pid no longer exists, and the wrapper, which is the parent, will report the member. Returns how many ns
  * have passed since the pid was first found missing. */
