@@ -15,7 +15,7 @@ import sys
 import time
 
 import pytest
-from conftest import SOURCE, poll
+from conftest import SOURCE, beside, poll
 from pushing import WORK, built, counted, pusher_of, recorded, reference, rows, status, store  # noqa: F401 (fixtures)
 
 
@@ -235,6 +235,24 @@ def test_absurd_numbers_of_refused_points(run, store, recorded, work, lie):
     run("push", recorded, "--to", s.url("otlp"), timeout=60)
     now, n = status(run), len(reference(run, store, recorded, work, "otlp"))
     assert counted(now) == n and (now["refused"] == n if "lie" in lie else now["sent"] == len(s.points) == n)
+
+
+@pytest.mark.not_sanitized("sanitizers take more memory")
+def test_phases_without_end(run, store, work):
+    """100,000 of them are left out and counted, and not kept in memory."""
+    lines = ["process 100 sh cpu_ns=1"]
+    for i in range(100_000):
+        lines += [f"begin {i} p{i}", f"end {i + 0.5} p{i}"]
+        if i % 100 == 99:
+            lines.append(f"sample {i + 0.7} cpu_ns={i}")
+    subprocess.run([beside(run.binary, "write_tape"), work / "phases.baro"], input="\n".join(lines), text=True, check=True)
+    s = store()
+    argv = [run.binary, "push", work / "phases.baro", "--to", s.url()]
+    pusher = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    _, code, used = os.wait4(pusher.pid, 0)
+    now = status(run)
+    assert code == 0 and now["sent"] == len(s.points) and now["left_out"] > 0
+    assert used.ru_maxrss < 80_000, "kB"
 
 
 def test_a_position_with_absurd_numbers(run, store, recorded, work):
