@@ -75,14 +75,14 @@ def test_recorders_are_killed(run, store, work):
     s = store()
     (work / "tapes").mkdir()
     for at in range(0, KILLS, 10):
-        jobs = [run.popen("run", "-q", "-o", work / f"tapes/{i}.baro", "-i", "20ms", "--push", s.url(), "--", "sleep", "3")
+        jobs = [run.popen("run", "-q", "-o", work / f"tapes/{i}.baro", "-i", "50ms", "--push", s.url(), "--", "sleep", "3")
                 for i in range(at, min(at + 10, KILLS))]
         for job in jobs:
             time.sleep(random.random() / 5)
             job.kill()
             job.wait()
+        poll(lambda: all(of["state"] == "sent" for of in many(run)), least=0.5)
     tapes = [tape for tape in sorted((work / "tapes").iterdir()) if run("ls", tape).returncode == 0]
-    poll(lambda: all(of["state"] == "sent" for of in many(run)), least=1)
     pushed = len(many(run))
     poll(lambda: run("push", *tapes).returncode == 0 and len(many(run)) == len(tapes), least=1)
     expected = reference(run, store, work / "tapes", work)
