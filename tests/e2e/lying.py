@@ -205,7 +205,11 @@ class Store:
             def log_message(self, *_):
                 pass
 
-        self.handler, self.server, self.port = Handler, None, 0
+        class Server(http.server.ThreadingHTTPServer):
+            request_queue_size = 1000
+            daemon_threads = True
+
+        self.kind, self.handler, self.server, self.port = Server, Handler, None, 0
         self.listen(True)
 
     def url(self, protocol="prometheus"):
@@ -214,8 +218,7 @@ class Store:
     def listen(self, is_up):
         """Begins or ceases to be there, at the same port."""
         if is_up and not self.server:
-            self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), self.handler)
-            self.server.daemon_threads = True
+            self.server = self.kind(("127.0.0.1", self.port), self.handler)
             if self.tls:
                 self.server.socket = self.tls.wrap_socket(self.server.socket, server_side=True)
             self.port = self.server.server_address[1]

@@ -15,7 +15,7 @@ import sys
 import time
 
 import pytest
-from conftest import SOURCE, poll
+from conftest import SOURCE, beside, poll
 from pushing import WORK, built, counted, pusher_of, recorded, reference, rows, status, store  # noqa: F401 (fixtures)
 
 
@@ -156,6 +156,7 @@ def test_what_a_store_refuses_is_counted(run, store, recorded, work):
     assert now["set_aside"] and counted(now) == len(all_points) and now["sent"] == len(s.points)
     newer = sum(t >= oldest for t in times)
     assert newer - 200 < now["sent"] <= newer, "of one sample at most, points are refused with others"
+    assert s.requests < 100 + len(all_points) / 50, "no request for each point"
     refused, = (pathlib.Path(os.environ["HOME"]) / ".local/state/barograph/push").glob("*.refused")
     lines = [json.loads(line) for line in refused.read_text().splitlines()]
     assert sum(line["points"] for line in lines) == now["set_aside"]
@@ -198,7 +199,7 @@ def test_what_did_not_arrive_is_not_counted_as_sent(run, store, recorded, work, 
 @pytest.mark.long
 @pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
 def test_an_endless_answer_is_no_answer(run, store, recorded, work, protocol):
-    s = store(lambda n: "endless" if n == 0 else "ok")
+    s = store(lambda n: "endless" if n == 1 else "ok")
     run("push", recorded, "--to", s.url(protocol), status=0)
     assert s.points == reference(run, store, recorded, work, protocol)
 
@@ -235,6 +236,23 @@ def test_absurd_numbers_of_refused_points(run, store, recorded, work, lie):
     run("push", recorded, "--to", s.url("otlp"), timeout=60)
     now, n = status(run), len(reference(run, store, recorded, work, "otlp"))
     assert counted(now) == n and (now["refused"] == n if "lie" in lie else now["sent"] == len(s.points) == n)
+
+
+@pytest.mark.not_sanitized("sanitizers take more memory")
+def test_phases_without_end(run, store, work):
+    """100,000 of them are left out and counted, and not kept in memory."""
+    lines = ["process 100 sh cpu_ns=1"]
+    for i in range(100_000):
+        lines += [f"begin {i} p{i}", f"end {i + 0.5} p{i}"]
+        if i % 100 == 99:
+            lines.append(f"sample {i + 0.7} cpu_ns={i}")
+    subprocess.run([beside(run.binary, "write_tape"), work / "phases.baro"], input="\n".join(lines), text=True, check=True)
+    s = store()
+    argv = ["/usr/bin/time", "-f", "%M", run.binary, "push", work / "phases.baro", "--to", s.url()]
+    done = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *argv], check=True, capture_output=True, text=True)
+    now = status(run)
+    assert now["sent"] == len(s.points) and now["left_out"] > 0
+    assert int(done.stderr) < 80_000, "kB"
 
 
 def test_a_position_with_absurd_numbers(run, store, recorded, work):

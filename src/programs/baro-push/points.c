@@ -274,14 +274,20 @@ static bool is_time_for_phases(const struct points *p, const struct baro_timelin
 static bool add_phases(struct adding *a, uint64_t t_ns)
 {
     struct points *p = a->p;
-    const struct baro_timeline *t = baro_fold_timeline(p->fold);
+    const struct baro_timeline *t = p->fold ? baro_fold_timeline(p->fold) : NULL;
     uint64_t before_ns = p->phases_ns;
+    if (!p->fold) {
+        p->left_out += a->list != NULL;
+        return true;
+    }
     if (!p->has_phases || !t || !is_time_for_phases(p, t, t_ns))
         return false;
     p->phases_ns = t_ns;
     p->has_changed = false;
     if (baro_timeline_count(t) > ITEMS_MOST) {
         p->left_out += a->list != NULL;
+        baro_fold_free(p->fold); /* which would have all of them in memory */
+        p->fold = NULL;
         return true;
     }
     if (baro_fold_finish(p->fold, BARO_FOLD_TIMELINE, NULL) < 0) {
@@ -332,7 +338,8 @@ static void add_sample(struct points *p, const struct baro_sample *s, struct poi
 int points_add(struct points *p, const struct baro_record *record, struct point_list *list)
 {
     size_t before = list ? list->n : 0;
-    baro_fold_add(p->fold, record);
+    if (p->fold)
+        baro_fold_add(p->fold, record);
     if (record->kind == BARO_RECORD_EVENT) {
         enum baro_event_kind kind = baro_event_kind_of(record->u.event);
         bool is_phase = kind == BARO_EVENT_PHASE_BEGIN || kind == BARO_EVENT_PHASE_END;

@@ -37,7 +37,7 @@ struct point_list {
 
 struct points {
     struct baro_tape *tape; /* borrowed */
-    struct baro_fold *fold; /* for phases; NULL: out of memory */
+    struct baro_fold *fold; /* for phases; NULL: there were too many */
     struct series *at;
     size_t n, cap;
     struct map by_key;

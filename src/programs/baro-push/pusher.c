@@ -385,7 +385,10 @@ static enum pusher_state send_next(struct pusher *p, struct baro_error *err)
     struct sent sent;
     enum pusher_state state = PUSHER_FAILED;
     n = n < most_of(p) ? n : most_of(p);
-    n = p->part && p->part < n ? p->part : n;
+    if (p->part) {
+        size_t least = least_of(p, left, false), part = p->part > least ? p->part : least;
+        n = part < n ? part : n;
+    }
     n = p->pos.sending ? p->pos.sending : n;
     n = n < left ? n : left;
     p->pos.until_ns = p->read_ns;
