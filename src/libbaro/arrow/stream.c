@@ -58,8 +58,7 @@ static void note_tasks(struct filling *f, const struct baro_sample *sample)
         if (f->n_names && named->at[i]->id <= f->names[f->n_names - 1].id)
             continue; /* control groups come and go; a later one has a larger id */
         f->names[f->n_names].id = named->at[i]->id;
-        snprintf(f->names[f->n_names++].text, sizeof(f->names->text), "%s",
-                 baro_row_name(row_of_entity(named->at[i])));
+        snprintf(f->names[f->n_names++].text, sizeof(f->names->text), "%s", baro_row_name(row_of_entity(named->at[i])));
     }
 }
 

@@ -14,11 +14,8 @@ static const struct {
     enum brief_metric brief;
     enum command_value command;
 } sums[] = {
-    {BRIEF_cpu, COMMAND_CPU},
-    {BRIEF_cpu_user, COMMAND_CPU_USER},
-    {BRIEF_cpu_system, COMMAND_CPU_SYSTEM},
-    {BRIEF_io_read, COMMAND_IO_READ},
-    {BRIEF_io_write, COMMAND_IO_WRITE},
+    {BRIEF_cpu, COMMAND_CPU},         {BRIEF_cpu_user, COMMAND_CPU_USER}, {BRIEF_cpu_system, COMMAND_CPU_SYSTEM},
+    {BRIEF_io_read, COMMAND_IO_READ}, {BRIEF_io_write, COMMAND_IO_WRITE},
 };
 
 static struct summary_brief *last_of(struct summary_briefs *b, uint32_t id)

@@ -103,7 +103,8 @@ struct row_names {
     } at[ROW_NAMES_MOST];
 };
 void row_names_note(struct row_names *names, const struct baro_sample *s);
-/* The name of the task, or the control group, with this id, in the sample or among the names (either may be NULL); NULL: not known. */
+/* The name of the task, or the control group, with this id, in the sample or among the names (either may be NULL);
+ * NULL: not known. */
 const char *row_task_name(const struct row_names *names, const struct baro_sample *s, uint64_t id);
 
 /* Called once for each row, in the order of the tape: computes what depends on previous rows. */
