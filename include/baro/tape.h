@@ -106,6 +106,9 @@ BARO_API void baro_tape_limit_cpu(struct baro_tape *tape, uint64_t cpu_ns);
  *     {"task": "cc", "on": "either", "children": true}
  *     {"match": "^cc1"}
  *
+ * Or one line, {"by": "service"}: the task of each process is its service; or its "container", "user", "command" (the
+ * name of its program) or "cgroup". Only tapes of all processes of a machine have control groups (record --all).
+ *
  * `on` is what `match` is matched with: "cmdline" (the default), "comm", or "either"; {"exact": NAME} is a program's
  * name. NULL: the rules of the recorder, if it has written any, else the tasks that it knew.
  * @return 0; BARO_E_SYNTAX, BARO_E_RANGE (too many or too large); -ENOMEM; or as baro_tape_rewind().

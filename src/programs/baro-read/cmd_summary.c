@@ -352,7 +352,7 @@ static int summarize_one(struct cli *cli, const struct settings *s, const char *
         return status;
     if (s->by == BY_PHASE)
         status = summary_phases(cli, s, tape, path.at);
-    else if (s->by == BY_TASK)
+    else if (s->by == BY_TASK || s->by >= BY_SERVICE)
         status = summary_tasks(cli, s, tape, path.at);
     else if (s->by == BY_STEP)
         status = summary_steps(cli, s, tape, path.at);

@@ -65,6 +65,10 @@ void task_lines_add(struct buf *lines, const struct task_line *line);
         PARSED("tasks", 0, "FILE", tasks, take_task_file,                                                              \
                "the same for the tasks of a task file (baro help tasks), by match and exact alone",                    \
                .completes = OPT_A_FILE)
+/* Whose processes are one task. */
+#define GROUP_BY_OPTION                                                                                                \
+    CHOICE("by", 0, "WHAT", group_by, group_by_names,                                                                  \
+           "whose processes are together, as a task: service, container, user, command or cgroup (baro help record)")
 #define TAG_OPTION                                                                                                     \
     PARSED("tag", 0, "KEY=VALUE", tags, take_tag, "a tag of the recording, for lists and filters; may be repeated")
 #define NOTE_OPTION                                                                                                    \

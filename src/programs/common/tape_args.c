@@ -2,6 +2,7 @@
 #include "programs/common/tape_args.h"
 
 #include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -41,7 +42,16 @@ int reader_find(const char *name, struct reader_path *ret, struct baro_error *er
 
 int reader_open_path(const struct settings *s, const char *path, struct baro_tape **ret, struct baro_error *err)
 {
+    char by[40];
     const char *rules = s && s->tasks.lines.len ? (const char *)s->tasks.lines.at : NULL;
+    int group_by = !s ? -1 : s->by >= BY_SERVICE ? s->by - BY_SERVICE : s->group_by;
+    *ret = NULL;
+    if (group_by >= 0 && rules)
+        return error_set(err, BARO_E_SYNTAX, "--by %s and --task exclude each other", group_by_names[group_by]);
+    if (group_by >= 0) {
+        snprintf(by, sizeof(by), "{\"by\": \"%s\"}\n", group_by_names[group_by]);
+        rules = by;
+    }
     int code = s && (s->from || s->to) ? stretch_open(path, s->from, s->to, ret, err) : baro_tape_open(ret, path, err);
     if (code < 0 || !rules)
         return code;
