@@ -177,6 +177,9 @@ const struct opt options_diff[] = {
         "more than once",
         .completes = OPT_A_FILE),
     PARSED("after", 0, "TAPES", diff, take_after, "the same of the runs after", .completes = OPT_A_FILE),
+    TEXT("at", 'a', "TIME", at,
+         "what moved on one tape at TIME, such as 12:31, against the hour before: three groups of processes, pressure, "
+         "and what happened"),
     CHOICE(
         "by", 0, "WHAT", by, diff_bys,
         "step: the steps, such as compiles, of one run before and one after that are new, gone or used more CPU time"),

@@ -129,31 +129,62 @@ int stretch_find(struct stretch *ret, struct baro_tape *tape, const char *from_t
 
 /* ---- around a moment ---- */
 
-static void put_time(char ret[STRETCH_TIME_SIZE], uint64_t t_ns)
+void stretch_time(char ret[STRETCH_TIME_SIZE], uint64_t t_ns)
 {
     snprintf(ret, STRETCH_TIME_SIZE, "+%llu.%09llus", (unsigned long long)(t_ns / NS_PER_SEC),
              (unsigned long long)(t_ns % NS_PER_SEC));
 }
 
+/* Finds the sample's time that a moment stands for. Returns 1; 0: the tape has no sample, or it is the peak; or a
+ * negative code. */
+static int find_moment(struct baro_tape *tape, const char *at, struct moment *ret, uint64_t *ret_ns, uint64_t *ret_last,
+                       struct baro_error *err)
+{
+    uint64_t first_ns = 0, last_ns = 0;
+    int code = baro_tape_range(tape, &first_ns, &last_ns, err);
+    if (code > 0)
+        code = moment_on_tape(at, tape, 0, last_ns, ret, err) < 0 ? -1 : 1;
+    if (code <= 0 || ret->kind == MOMENT_PEAK)
+        return code < 0 ? code : 0;
+    uint64_t t_ns = ret->kind == MOMENT_START ? first_ns
+                    : ret->kind == MOMENT_END ? last_ns
+                    : ret->ns < 0             ? 0
+                                              : (uint64_t)ret->ns;
+    bool is_before = t_ns < first_ns && first_ns - t_ns >= ret->unit_ns;
+    if (is_before || (t_ns > last_ns && t_ns - last_ns >= ret->unit_ns))
+        return nothing_there(at, tape, first_ns, last_ns, is_before, err);
+    *ret_ns = t_ns < first_ns ? first_ns : t_ns > last_ns ? last_ns : t_ns;
+    *ret_last = last_ns - first_ns;
+    return 1;
+}
+
+int stretch_moment(struct baro_tape *tape, const char *at, uint64_t *ret_from_ns, uint64_t *ret_to_ns,
+                   struct baro_error *err)
+{
+    struct moment m;
+    uint64_t t_ns = 0, first_ns, length_ns, half_ns = 15 * NS_PER_SEC;
+    int code = find_moment(tape, at, &m, &t_ns, &length_ns, err);
+    if (code <= 0)
+        return code < 0 ? code : error_set(err, BARO_E_RANGE, "%.40s is no time of the tape", at);
+    bool is_minute = m.unit_ns >= 60 * NS_PER_SEC;
+    *ret_from_ns = is_minute || t_ns < 2 * half_ns ? t_ns : t_ns - half_ns;
+    *ret_to_ns = is_minute ? t_ns + 60 * NS_PER_SEC : t_ns + half_ns;
+    if (code > 0 && baro_tape_range(tape, &first_ns, &length_ns, NULL) > 0 && *ret_from_ns <= first_ns)
+        return error_set(err, BARO_E_RANGE, "nothing was recorded before %.40s that it could be compared with", at);
+    return 0;
+}
+
 static int around(struct baro_tape *tape, const char *at, uint64_t before_ns, uint64_t after_ns,
                   struct stretch_around *ret, struct baro_error *err)
 {
-    uint64_t first_ns = 0, last_ns = 0;
     struct moment m;
-    int code = baro_tape_range(tape, &first_ns, &last_ns, err);
-    if (code <= 0 || last_ns - first_ns < 2 * (before_ns + after_ns))
+    uint64_t t_ns = 0, length_ns = 0;
+    int code = find_moment(tape, at, &m, &t_ns, &length_ns, err);
+    if (code <= 0 || length_ns < 2 * (before_ns + after_ns))
         return code < 0 ? code : 0;
-    code = moment_on_tape(at, tape, 0, last_ns, &m, err);
-    if (code < 0 || m.kind == MOMENT_PEAK)
-        return code;
-    uint64_t t_ns = m.kind == MOMENT_START ? first_ns : m.kind == MOMENT_END ? last_ns : m.ns < 0 ? 0 : (uint64_t)m.ns;
-    bool is_before = t_ns < first_ns && first_ns - t_ns >= m.unit_ns;
-    if (is_before || (t_ns > last_ns && t_ns - last_ns >= m.unit_ns))
-        return nothing_there(at, tape, first_ns, last_ns, is_before, err);
-    t_ns = t_ns < first_ns ? first_ns : t_ns > last_ns ? last_ns : t_ns;
-    put_time(ret->at, t_ns + moment_tolerance(&m));
-    put_time(ret->from, t_ns > before_ns ? t_ns - before_ns : 0);
-    put_time(ret->to, t_ns + after_ns);
+    stretch_time(ret->at, t_ns + moment_tolerance(&m));
+    stretch_time(ret->from, t_ns > before_ns ? t_ns - before_ns : 0);
+    stretch_time(ret->to, t_ns + after_ns);
     return 1;
 }
 
