@@ -129,7 +129,9 @@ static void sweep_late(struct task_sums *t, const struct task_edge *e)
 static void sweep_one(struct task_sums *t, const struct task_edge *e, uint64_t now_ns)
 {
     advance(t, min_u64(e->t_ns, now_ns));
-    t->running += (uint64_t)(int64_t)e->change;
+    /* An exit may say another control group than the last sample: the process then leaves a task that it did not run
+     * in by then. */
+    t->running += e->change > 0 || t->running ? (uint64_t)(int64_t)e->change : 0;
     t->peak = max_u64(t->peak, t->running);
 }
 
@@ -141,7 +143,9 @@ void task_edges_sweep(struct task_fold *f, uint64_t now_ns)
     for (; i < f->n_edges && f->edge[i].t_ns < f->swept_ns; i++)
         sweep_late(f->task[f->edge[i].task - 1], &f->edge[i]);
     for (size_t k = 0; k < f->n_tasks; k++) {
-        f->task[k]->running += (uint64_t)f->task[k]->late;
+        f->task[k]->running =
+            f->task[k]->late < 0 ? excess(f->task[k]->running, (uint64_t)-f->task[k]->late)
+                                 : f->task[k]->running + (uint64_t)f->task[k]->late;
         f->task[k]->late = 0;
     }
     for (; i < f->n_edges; i++)

@@ -63,8 +63,7 @@ static const struct {
 };
 #define COLUMNS (sizeof(columns) / sizeof(*columns))
 
-/* Marks the columns that some task has a value for: all but those of memory, where nobody asked for it, and of I/O that
- * nobody did. */
+/* Marks the columns that some task has a value for; of I/O, that some task did. */
 static void find_columns(const struct baro_summary *s, bool shown[COLUMNS])
 {
     for (size_t k = 0; k < COLUMNS; k++) {
@@ -72,7 +71,7 @@ static void find_columns(const struct baro_summary *s, bool shown[COLUMNS])
         shown[k] = !report_tasks_count(s) && !is_io;
         for (size_t row = 0; row < report_tasks_count(s) && !shown[k]; row++) {
             struct baro_value v = report_row(s, "tasks", columns[k].fact, row);
-            shown[k] = is_io ? !v.absent && v.u64 : v.absent != BARO_ABSENT_NOT_ASKED;
+            shown[k] = !v.absent && (v.u64 || !is_io);
         }
     }
 }
