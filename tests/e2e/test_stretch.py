@@ -120,7 +120,7 @@ def test_what_moved(run, recorded, edge):
     half = edge / 1e9
     two = run("diff", recorded, "--before", f"start-+{half:.3f}s", "--after", f"+{half:.3f}s-end", status=0).stdout
     assert "second" in two
-    assert "no stretch" in run("diff", recorded, "--before", "x", "--after", "y", status=2).stderr
+    assert "name two tapes" in run("diff", recorded, "--before", "x", "--after", "y", status=2).stderr
 
 
 # ---- folders of segments ----

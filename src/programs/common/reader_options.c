@@ -45,7 +45,7 @@ const struct opt options_summary[] = {
     CHOICE("by", 0, "WHAT", by, bys,
            "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record); "
            "step: by each step, such as a compile, with the chain that held the job up; service, container, user, command, "
-           "cgroup: by each of those that processes are of (baro help record)"),
+           "cgroup: by each of those that processes are of"),
     STRETCH_OPTIONS,
     PARSED("carbon", 0, "GRAMS", carbon, take_carbon,
            "what a kWh of your grid emits, 350g/kWh: also says what that is for the energy that was recorded"),
