@@ -90,7 +90,7 @@ def test_outside_of_the_tape(run, recorded):
     for option, when in (("--from", "+1h"), ("--to", "2001-02-03T04:05:06Z")):
         said = run("summary", recorded, option, when, status=2).stderr
         assert "the tape has +0." in said and said.count("\n") == 1, said
-    assert "is not after" in run("summary", recorded, "--from", "90%", "--to", "10%", status=2).stderr
+    assert "--to is not after --from" in run("summary", recorded, "--from", "90%", "--to", "10%", status=2).stderr
     assert "excl" in run("summary", recorded, "--by", "user", "--task", "a=b", status=2).stderr
 
 

@@ -15,9 +15,11 @@
 #define LABELS_MOST 1000u /* further ones are counted together */
 #define OTHERS "(others)"
 
-static const char *const names[] = {
-    [LABEL_BY_SERVICE] = "service", [LABEL_BY_CONTAINER] = "container", [LABEL_BY_USER] = "user",
-    [LABEL_BY_COMMAND] = "command", [LABEL_BY_CGROUP] = "cgroup"};
+static const char *const names[] = {[LABEL_BY_SERVICE] = "service",
+                                    [LABEL_BY_CONTAINER] = "container",
+                                    [LABEL_BY_USER] = "user",
+                                    [LABEL_BY_COMMAND] = "command",
+                                    [LABEL_BY_CGROUP] = "cgroup"};
 #define NAMES (sizeof(names) / sizeof(*names))
 
 struct label {
@@ -139,8 +141,13 @@ static const char *group_name(const struct labeler *l, const char *path, char *t
     if (l->by == LABEL_BY_CONTAINER)
         snprintf(text, cap, "%s", *p.container ? p.container : "(no container)");
     else
-        snprintf(text, cap, "%s%s", *p.unit ? "" : *p.container ? "container " : "",
-                 *p.unit ? p.unit : *p.container ? p.container : path);
+        snprintf(text, cap, "%s%s",
+                 *p.unit        ? ""
+                 : *p.container ? "container "
+                                : "",
+                 *p.unit        ? p.unit
+                 : *p.container ? p.container
+                                : path);
     return text;
 }
 
@@ -225,8 +232,7 @@ int labeler_sample(struct labeler *l, struct baro_sample *s, struct task_fold *f
     l->n_own = 0;
     for (size_t i = 0; code >= 0 && i < s->n; i++) {
         struct baro_process *p = s->processes[i];
-        uint32_t label =
-            label_for(l, s, p->name, p->uid, p->value[PROCESS_cgroup], p->absent[PROCESS_cgroup]);
+        uint32_t label = label_for(l, s, p->name, p->uid, p->value[PROCESS_cgroup], p->absent[PROCESS_cgroup]);
         code = label ? 0 : -ENOMEM;
         l->own[l->n_own++] = (struct labeler_own){p->value[PROCESS_task], p->absent[PROCESS_task]};
         p->value[PROCESS_task] = label;

@@ -27,7 +27,7 @@ struct task_process {
     bool is_new;          /* it is in no sample before this one */
     bool is_open;         /* its task is one of `may`, or `otherwise` */
     bool is_resolved;     /* its parent's task is known by now */
-    bool is_within; /* it ran before the stretch that the tape is: exits count from before that */
+    bool is_within;       /* it ran before the stretch that the tape is: exits count from before that */
     bool is_running, has_ended, has_cmdline, has_tcp;
     char name[COMM_MOST + 1];
     uint32_t info_version;
@@ -80,13 +80,13 @@ struct task_fold {
     const struct rules *rules;
     struct derive_ticks ticks;
     bool attached, selects;
-    bool begins_within; /* the tape is a stretch of a recording */
-    bool is_short;  /* the beginning of the recording was removed */
-    bool is_unsure; /* not every process is on the tape */
-    bool failed;    /* out of memory */
+    bool begins_within;                                     /* the tape is a stretch of a recording */
+    bool is_short;                                          /* the beginning of the recording was removed */
+    bool is_unsure;                                         /* not every process is on the tape */
+    bool failed;                                            /* out of memory */
     uint64_t samples, t_ns, now_ns, swept_ns, cpu_until_ns; /* now_ns: of the sample that is taken */
-    struct task_process **at; /* the living, and those whose exits have come, or will */
-    struct map by_id, by_pid; /* places in `at` */
+    struct task_process **at;                               /* the living, and those whose exits have come, or will */
+    struct map by_id, by_pid;                               /* places in `at` */
     struct task_exit *exit;
     struct task_edge *edge;
     struct task_sums **task;

@@ -143,9 +143,8 @@ void task_edges_sweep(struct task_fold *f, uint64_t now_ns)
     for (; i < f->n_edges && f->edge[i].t_ns < f->swept_ns; i++)
         sweep_late(f->task[f->edge[i].task - 1], &f->edge[i]);
     for (size_t k = 0; k < f->n_tasks; k++) {
-        f->task[k]->running =
-            f->task[k]->late < 0 ? excess(f->task[k]->running, (uint64_t)-f->task[k]->late)
-                                 : f->task[k]->running + (uint64_t)f->task[k]->late;
+        f->task[k]->running = f->task[k]->late < 0 ? excess(f->task[k]->running, (uint64_t)-f->task[k]->late)
+                                                   : f->task[k]->running + (uint64_t)f->task[k]->late;
         f->task[k]->late = 0;
     }
     for (; i < f->n_edges; i++)

@@ -107,7 +107,8 @@ struct summary_subject {
     uint64_t memory_total;
     uint32_t cpus;
     uint64_t overhead_ppm; /* the budget of the recorder, in millionths of a core; 0: no limit */
-    char cgroup_mode[16];  /* as on the tape: "own", "none", "target", "members", "machine", "visible", or "" where it was no question */
+    char cgroup_mode[16];  /* as on the tape: "own", "none", "target", "members", "machine", "visible", or "" where it
+                              was no question */
     bool own_cgroup;       /* a control group was made for the command */
     bool is_machine;       /* the job is all processes of the machine (record --all) */
     bool is_cgroup;        /* the job is a control group: the one made for it, or the target */
@@ -133,8 +134,8 @@ struct summary_extent {
 struct summary_life {
     bool started, ended, status_known, wrapper_lost;
     bool machine_counts; /* CPU time comes from /proc/stat */
-    bool group_counts; /* CPU time comes from the job's own control group */
-    bool detached;     /* stopped while its targets lived */
+    bool group_counts;   /* CPU time comes from the job's own control group */
+    bool detached;       /* stopped while its targets lived */
     uint64_t start_ns, end_ns;
     int status;           /* wait status, if status_known */
     char exit_signal[16]; /* "SIGKILL"; the number of a signal without a name */
@@ -180,7 +181,7 @@ struct summary_rows {
     uint64_t self[RECORDER_MAX];
     uint8_t self_absent[RECORDER_MAX];
     uint64_t job_before[JOB_MAX], self_before[RECORDER_MAX]; /* of a stretch: the counters of its first sample */
-    uint64_t rss_most, processes_most; /* of a stretch: of one process, and of all, in a sample */
+    uint64_t rss_most, processes_most;                       /* of a stretch: of one process, and of all, in a sample */
     uint64_t self_first_ns, self_first_cpu_ns; /* use at the first sample that has it: the cost of starting */
 };
 

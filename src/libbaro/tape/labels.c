@@ -12,8 +12,8 @@
 #include "libbaro/tape/cursor.h"
 
 struct tape_tasks {
-    struct task_file file; /* no tasks in it: rows say which task they belong to */
-    char *lines;           /* the rules of a reader; NULL: those of the header, or none */
+    struct task_file file;   /* no tasks in it: rows say which task they belong to */
+    char *lines;             /* the rules of a reader; NULL: those of the header, or none */
     struct labeler *labeler; /* NULL: rules, or rows, say which task a process belongs to */
     size_t part;             /* of the tape, that the labeler knows */
     struct task_fold *fold;
@@ -177,9 +177,9 @@ int labels_take(struct baro_tape *t, struct baro_record *ret, struct baro_error 
     if (is_needed)
         task_fold_limit_cpu(tasks->fold, t->cpu_until_ns);
     int r = tasks->labeler ? label_record(t, is_sample) : 0;
-    r = r < 0 || !is_needed  ? r
-            : is_sample ? task_fold_sample(tasks->fold, &t->sample)
-                        : task_fold_exit(tasks->fold, &t->exit);
+    r = r < 0 || !is_needed ? r
+        : is_sample         ? task_fold_sample(tasks->fold, &t->sample)
+                            : task_fold_exit(tasks->fold, &t->exit);
     tasks->before_ns = is_sample ? ret->t_ns : tasks->before_ns;
     return r < 0 ? error_set(err, r, "no memory for the tasks of a tape") : 1;
 }

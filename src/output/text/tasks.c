@@ -146,8 +146,8 @@ static void put_failures(const struct baro_summary *s, struct buf *ret)
 void report_tasks_text(const struct baro_summary *s, int width, bool utf8, struct buf *ret)
 {
     /* In a narrow terminal these go first, in this order. */
-    static const char *const drop[] = {"samples",  "cores/proc", "user",  "system", "pss",  "write", "read",
-                                       "rss",      "uss-mean",   "active", "peak",  "uss",  "cores", "procs"};
+    static const char *const drop[] = {"samples", "cores/proc", "user",   "system", "pss", "write", "read",
+                                       "rss",     "uss-mean",   "active", "peak",   "uss", "cores", "procs"};
     bool shown[COLUMNS];
     struct table t = {.ascii = !utf8};
     unsigned place[COLUMNS];

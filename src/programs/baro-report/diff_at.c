@@ -47,8 +47,8 @@ struct side {
     double seconds;
 };
 
-static int open_side(const struct cli *cli, const struct settings *s, const char *path, uint64_t from_ns, uint64_t to_ns,
-                     int by, char text[2][STRETCH_TIME_SIZE], struct side *ret)
+static int open_side(const struct cli *cli, const struct settings *s, const char *path, uint64_t from_ns,
+                     uint64_t to_ns, int by, char text[2][STRETCH_TIME_SIZE], struct side *ret)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct settings own = *s;

@@ -240,13 +240,13 @@ void machine_page(struct request *q)
     } else {
         for (size_t i = 0; i < list.n && !machine; i++) {
             bool is_machine = job_is_machine(q->server->catalogue, list.at[i], &began_ns);
-            machine = is_machine && began_ns <= start_ns && list.at[i] != q->job && !list.at[i]->hangs ? list.at[i] : NULL;
+            machine =
+                is_machine && began_ns <= start_ns && list.at[i] != q->job && !list.at[i]->hangs ? list.at[i] : NULL;
         }
         if (machine)
             make_report(q, machine->path, (const char *)from.at, (const char *)to.at, NULL);
         else
-            request_fail(q, 404, "no_machine", "no recording of the machine had begun when job %s did",
-                         job_id(q->job));
+            request_fail(q, 404, "no_machine", "no recording of the machine had begun when job %s did", job_id(q->job));
         job_list_done(q->server->catalogue, &list);
     }
     buf_done(&from);

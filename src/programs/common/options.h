@@ -76,7 +76,7 @@ void task_lines_add(struct buf *lines, const struct task_line *line);
 /* Which stretch of the tape a command reads: programs/common/stretch.h. */
 #define STRETCH_OPTIONS                                                                                                \
     TEXT("from", 0, "TIME", from,                                                                                      \
-         "only the stretch from TIME on: +90s, -10s (before the end), 50%, 12:30, \"yesterday 12:30\" or ISO 8601"),                                                                                       \
+         "only the stretch from TIME on: +90s, -10s (before the end), 50%, 12:30, \"yesterday 12:30\" or ISO 8601"),   \
         TEXT("to", 0, "TIME", to, "the stretch ends at TIME (default: end)")
 #define JSON_OPTION SETS("json", 0, json, "write JSON")
 /* The last rows of each table. */

@@ -44,7 +44,8 @@ const struct opt options_summary[] = {
     SETS("verbose", 'v', verbose, "print all that is known, not 15 lines at most"),
     CHOICE("by", 0, "WHAT", by, bys,
            "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record); "
-           "step: by each step, such as a compile, with the chain that held the job up; service, container, user, command, "
+           "step: by each step, such as a compile, with the chain that held the job up; service, container, user, "
+           "command, "
            "cgroup: by each of those that processes are of"),
     STRETCH_OPTIONS,
     PARSED("carbon", 0, "GRAMS", carbon, take_carbon,
