@@ -94,7 +94,7 @@ struct baro_writer_options {
 /** Initializes a struct baro_writer_options: a copy without differences. */
 #define BARO_WRITER_OPTIONS_INIT                                                                                       \
     {                                                                                                                  \
-        sizeof(struct baro_writer_options), 0, false, NULL, NULL, NULL, false                                             \
+        sizeof(struct baro_writer_options), 0, false, NULL, NULL, NULL, false                                          \
     }
 
 /**

@@ -768,6 +768,7 @@ class baro_writer_options(Structure):
         ("text", c_void_p),
         ("uid", c_void_p),
         ("context", c_void_p),
+        ("is_stretch", c_bool),
     ]
 
 
@@ -1084,6 +1085,12 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
         c_int,
         (
             POINTER(c_void_p), c_char_p, c_void_p, POINTER(baro_writer_options), POINTER(baro_error),
+        ),
+    ),
+    "baro_writer_new_fd": (
+        c_int,
+        (
+            POINTER(c_void_p), c_int, c_void_p, POINTER(baro_writer_options), POINTER(baro_error),
         ),
     ),
     "baro_writer_add": (c_int, (c_void_p, POINTER(baro_record), POINTER(baro_error))),

@@ -181,7 +181,7 @@ struct summary_rows {
     uint64_t self[RECORDER_MAX];
     uint8_t self_absent[RECORDER_MAX];
     uint64_t job_before[JOB_MAX], self_before[RECORDER_MAX]; /* of a stretch: the counters of its first sample */
-    uint64_t rss_most, processes_most; /* of a stretch: of one process, and of all, in a sample */
+    uint64_t rss_most, processes_most;                       /* of a stretch: of one process, and of all, in a sample */
     uint64_t self_first_ns, self_first_cpu_ns; /* use at the first sample that has it: the cost of starting */
 };
 
