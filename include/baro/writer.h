@@ -86,12 +86,16 @@ struct baro_writer_options {
     /** Called for each user id that is known. It returns the id to write instead. NULL: ids are not changed. */
     uint32_t (*uid)(void *context, uint32_t uid);
     void *context; /**< given to `text` and `uid`, until baro_writer_finish() returns */
+    /** Above 0: the copy replaces the file of the original, a segment of a tape, of which about one of so many samples
+     * is added. It keeps the id, the number, the rules of tasks, the owner and the mode of the original, which are new
+     * otherwise; its header says that it is thinned; and it is on the disk before it gets its name. */
+    uint32_t thinned;
 };
 
 /** Initializes a struct baro_writer_options: a copy without differences. */
 #define BARO_WRITER_OPTIONS_INIT                                                                                       \
     {                                                                                                                  \
-        sizeof(struct baro_writer_options), 0, false, NULL, NULL, NULL                                                 \
+        sizeof(struct baro_writer_options), 0, false, NULL, NULL, NULL, 0                                               \
     }
 
 /**

@@ -263,6 +263,11 @@ struct baro_header {
      * limit */
     uint32_t segment;
     uint64_t keep_ns, keep_bytes;
+    uint32_t thinned; /* about one of so many samples is left in this file (`baro thin`); 0: all are */
+    /* How far the wall clock was ahead of start_realtime_ns plus the time of the tape when the file began, because it
+     * was set or the machine slept before; known: the file says so. */
+    bool ahead_known;
+    int64_t ahead_ns;
     /* the largest sum of rss in the samples of the segments before this one, which may be removed; rss 0: none */
     struct header_peak {
         uint64_t rss, t_ns, members;

@@ -115,6 +115,7 @@ struct baro_tape {
     uint64_t pos;     /* offset of the next frame */
     uint64_t stop_at; /* frames from this offset on are not read; 0: no limit */
     uint64_t first;   /* offset of the first frame after header and schema */
+    bool is_thinned;  /* the file is, whose blocks are elsewhere than before */
     struct frame_seed seed;
     struct buf window; /* bytes of the file from window_at on */
     uint64_t window_at;

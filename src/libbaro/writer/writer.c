@@ -14,6 +14,7 @@
 #include "libbaro/writer/writer_state.h"
 
 #define SMALL_WINDOW_LOG 11
+#define DENSE_LEVEL 12
 
 static ssize_t real_write(void *context, int fd, const void *at, size_t len)
 {
@@ -59,9 +60,21 @@ void tape_writer_small(struct tape_writer *w)
     w->window_log = SMALL_WINDOW_LOG;
 }
 
+void tape_writer_dense(struct tape_writer *w)
+{
+    w->dense = true;
+}
+
+static bool zstd_dense(ZSTD_CCtx *z)
+{
+    return !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, DENSE_LEVEL)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, TAPE_WINDOW_LOG));
+}
+
 bool writer_make_zstd(struct tape_writer *w)
 {
-    if (!w->zstd && (w->zstd = ZSTD_createCCtx()) && !zstd_setup(w->zstd, w->window_log)) {
+    if (!w->zstd && (w->zstd = ZSTD_createCCtx()) &&
+        !(w->dense ? zstd_dense(w->zstd) : zstd_setup(w->zstd, w->window_log))) {
         ZSTD_freeCCtx(w->zstd);
         w->zstd = NULL;
     }

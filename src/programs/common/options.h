@@ -13,7 +13,7 @@
 extern const struct opt options_summary[], options_show[], options_export[], options_ls[], options_trend[],
     options_advise[], options_rm[], options_metrics[], options_report[], options_diff[], options_compare[],
     options_check[], options_plot[], options_top[], options_tasks[], options_serve[], options_push[], options_trim[],
-    options_anonymize[], options_none[];
+    options_thin[], options_anonymize[], options_none[];
 extern __attribute__((weak)) const struct opt options_run[], options_record[], options_observe[], options_doctor[],
     options_mark[], options_phase[];
 

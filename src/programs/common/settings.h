@@ -195,6 +195,7 @@ struct settings {
     const char *from, *to;  /* plot, trim: the stretch of time */
     const char *phase;      /* trim: the stretch of a phase */
     const char *samples;    /* trim: the stretch of so many samples */
+    uint64_t thin_after_ns; /* thin: how old what is thinned is; 0: a day */
     const char *key;        /* anonymize: the file of the key; NULL: a random key */
     bool list;              /* plot: the figures; check: the limits */
     int format;             /* export */

@@ -263,6 +263,7 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
     h->start_boottime_ns = clock_boottime_ns() - passed;
     h->start_realtime_ns = clock_realtime_ns() - (int64_t)passed;
     head_new_id(h);
+    h->ahead_known = o->segments.next;
     if (o->attach.before) {
         copy_text(h->id, sizeof(h->id), o->attach.before->id);
         h->segment = o->attach.before->segment;

@@ -123,6 +123,8 @@ static void on_event_record(void *context, const struct baro_event *e)
     struct recorder *r = context;
     tape_writer_event(r->writer, e);
     r->writes.memory_counts_twice |= says_memory_counts_twice(e);
+    if (e->kind == BARO_EVENT_CLOCK_STEP || e->kind == BARO_EVENT_SUSPEND)
+        r->header.ahead_ns = (int64_t)((uint64_t)r->header.ahead_ns + e->number);
     if (r->options->observer.event)
         r->options->observer.event(r->options->observer.context, e);
     if (++r->writes.pending >= PENDING_MOST)
