@@ -42,8 +42,6 @@ static const struct {
     U32("recorder_pid", true, recorder.pid, "pid of the recorder in its own PID namespace"),
     U64("recorder_start_ticks", NONE, true, recorder.start, "its start time in clock ticks since boot"),
     U32("segment", false, segment, "number of the first segment; 0: the tape is one file"),
-    U32("thinned_to", true, thinned,
-        "about one of so many samples is left (baro thin), at the beginning of the tape at least"),
     U64("keep_ns", NS, true, keep_ns, "how long records are kept"),
     U64("keep_bytes", BYTES, true, keep_bytes, "how much is kept"),
     TEXT("event_source", event_source, "connector, perf or scan"),

@@ -143,6 +143,7 @@ struct baro_summary *summary_new(const struct baro_header *h)
     needed_init(&s->limit.needed, h->page_size);
     s->tasks.ticks = derive_ticks_of(h);
     s->extent.removed = h->segment > 1;
+    s->extent.thinned = h->thinned;
     s->extent.has_start = baro_header_has_start(h);
     memset(s->rows.job_absent, BARO_ABSENT_NOT_YET, sizeof(s->rows.job_absent));
     memset(s->rows.self_absent, BARO_ABSENT_NOT_YET, sizeof(s->rows.self_absent));

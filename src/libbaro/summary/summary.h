@@ -123,6 +123,7 @@ struct summary_extent {
     bool removed;     /* the beginning of the tape was removed (--keep) */
     bool part_begins; /* the next sample is the first one of a part of the tape that is not the first part */
     bool has_start;   /* baro_header_has_start() */
+    uint32_t thinned; /* baro_header_thinned() */
 };
 
 /* The job's start and end. */

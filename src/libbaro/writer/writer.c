@@ -14,7 +14,7 @@
 #include "libbaro/writer/writer_state.h"
 
 #define SMALL_WINDOW_LOG 11
-#define DENSE_LEVEL 12
+#define DENSE_LEVEL 19
 
 static ssize_t real_write(void *context, int fd, const void *at, size_t len)
 {
@@ -427,4 +427,9 @@ bool tape_writer_network(const struct tape_writer *w)
 bool tape_writer_failing(const struct tape_writer *w)
 {
     return w->failing;
+}
+
+bool tape_writer_full(const struct tape_writer *w)
+{
+    return w->failing && (w->lost_code == -ENOSPC || w->lost_code == -EDQUOT);
 }

@@ -77,6 +77,7 @@ uint64_t
 tape_writer_cut(const struct tape_writer *w); /* bytes that were in the file and that another process truncated */
 bool tape_writer_network(const struct tape_writer *w); /* the tape is on a file server or on FUSE */
 bool tape_writer_failing(const struct tape_writer *w); /* the last commit did not reach the file */
+bool tape_writer_full(const struct tape_writer *w);    /* because the file system, or a quota, has no room */
 void tape_writer_free(struct tape_writer *w);          /* NULL is allowed; does not call tape_writer_finish() */
 
 #endif

@@ -3,9 +3,9 @@
  * baro thin: of a tape in segments, those that are old are replaced by copies with about a tenth of the samples, and
  * with all exits, events and limits. Counters count from the beginning of the recording, so what was used between two
  * samples that are left is exact. Gauges in between are lost, so the samples that stay are those that show most: of
- * ten the one with most memory, of sixty the two with most CPU time between them. Example: a job has 1 GB, at second 7
- * of a minute 3 GB, and it uses 4 cores from second 31 to 32 and 0.1 otherwise: the samples of 7 s, 31 s, 32 s and of
- * one second of each of the other tens are left.
+ * ten the one with most memory, of sixty the two with most CPU time between them, if that is a peak. Example: a job has
+ * 1 GB, at second 7 of a minute 3 GB, and it uses 4 cores from second 31 to 32 and 0.1 otherwise: the samples of 7 s,
+ * 31 s, 32 s and of one second of each of the other tens are left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +29,9 @@
 #include "programs/common/tape_args.h"
 
 #define DAY_NS (24 * 3600 * NS_PER_SEC)
-#define EVERY 10u      /* samples of which one is left */
-#define PEAK_EVERY 60u /* samples of which the pair with most CPU time is left */
+#define EVERY 10u       /* samples of which one is left */
+#define PEAK_EVERY 60u  /* samples of which the pair with most CPU time is left */
+#define PEAK_LEAST 1.25 /* if these are so many times the cores of all sixty */
 
 /* ---- which samples ---- */
 
@@ -61,9 +62,8 @@ static struct point point_of(const struct baro_sample *s)
     return p;
 }
 
-static double cores_until(const struct thinning *t, size_t i)
+static double cores_between(const struct point *a, const struct point *b)
 {
-    const struct point *a = &t->at[i - 1], *b = &t->at[i];
     return b->t_ns > a->t_ns && b->cpu_ns > a->cpu_ns ? (double)(b->cpu_ns - a->cpu_ns) / (double)(b->t_ns - a->t_ns)
                                                       : 0;
 }
@@ -77,11 +77,15 @@ static void choose_samples(struct thinning *t)
         t->at[most].stays = true;
     }
     for (size_t from = 0; from < t->n; from += PEAK_EVERY) {
-        size_t most = from ? from : 1;
-        for (size_t i = most; i < t->n && i < from + PEAK_EVERY; i++)
-            most = cores_until(t, i) > cores_until(t, most) ? i : most;
-        if (most < t->n)
-            t->at[most - 1].stays = t->at[most].stays = true;
+        struct point *first = &t->at[from ? from - 1 : 0], *last = first, *peak = NULL;
+        double most = 0;
+        for (; last + 1 < t->at + t->n && last < first + PEAK_EVERY; last++) {
+            double cores = cores_between(last, last + 1);
+            peak = cores > most ? last : peak;
+            most = cores > most ? cores : most;
+        }
+        if (peak && most > cores_between(first, last) * PEAK_LEAST)
+            peak[0].stays = peak[1].stays = true;
     }
     if (t->n)
         t->at[0].stays = t->at[t->n - 1].stays = true;

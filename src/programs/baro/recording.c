@@ -168,7 +168,9 @@ static void publish_tape(struct recording *r)
 
 static void remove_tape(struct recording *r)
 {
-    if (r->segments.dir_fd < 0)
+    if (r->goes_on)
+        segments_take_back(&r->segments); /* the parts before stay */
+    else if (r->segments.dir_fd < 0)
         tape_file_remove(&r->file);
     else if (tape_file_named(&r->file))
         segments_remove(r->file.dir_fd, r->file.name, true);
@@ -380,6 +382,26 @@ static void on_no_segment(void *context)
     segments_take_back(&r->segments);
 }
 
+static void on_full(void *context)
+{
+    struct recording *r = context;
+    segments_make_room(&r->segments);
+}
+
+static unsigned on_given_up(void *context)
+{
+    struct recording *r = context;
+    struct baro_error line = BARO_ERROR_INIT;
+    unsigned n = segments_given_up(&r->segments);
+    if (n && !r->room_reported) {
+        error_set(&line, -ENOSPC, "the disk of %.200s is nearly full: the oldest segments are removed (--reserve)",
+                  (const char *)r->path.at);
+        recording_say(r, line.text);
+        r->room_reported = true;
+    }
+    return n;
+}
+
 void recording_options(struct recording *r, struct record_options *ret)
 {
     const struct record_settings *s = r->settings;
@@ -403,11 +425,13 @@ void recording_options(struct recording *r, struct record_options *ret)
                   .gpu = strcmp(s->gpu, "off") == 0 ? NULL : s->gpu,
                   .become = programs_become},
         .run.adopts = s->subreaper,
-        .attach.for_ns = s->for_ns,
+        .attach = {.for_ns = s->for_ns, .before = r->goes_on ? &r->before : NULL},
         .segments = {.keep_ns = s->keep_ns,
                      .keep_bytes = s->keep_bytes,
                      .next = r->segments.dir_fd >= 0 ? on_next_segment : NULL,
-                     .none = on_no_segment},
+                     .none = on_no_segment,
+                     .full = on_full,
+                     .given_up = on_given_up},
         .on = {.error = recording_say, .begun = on_begun, .summed_up = on_summed_up, .finished = on_finished},
         .no_events = getenv("BARO_NO_EVENTS") != NULL,
         .observer = {on_header, on_sample, on_exit_record, on_event, on_limits, r},

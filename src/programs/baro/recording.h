@@ -20,7 +20,10 @@ struct recording {
     struct buf path;   /* absolute, NUL-terminated; of the tape */
     struct tape_file file;
     struct segments_writer segments; /* with --keep; file is then the folder */
+    bool goes_on;                    /* the tape has a part before this one */
+    struct record_before before;     /* which one */
     bool segment_reported;           /* it was reported that no segment can be made */
+    bool room_reported;              /* it was reported that the disk is nearly full */
     struct buf dir;                  /* folder of the kept runs; empty if -o was given */
     int tape_fd;
     bool begun;          /* the header is in the file */
@@ -43,6 +46,9 @@ struct recording {
     struct surroundings surroundings;
     uint64_t sample_ns; /* of the last sample */
 };
+
+/* Is it the machine that is recorded, and no job? */
+bool record_settings_machine(const struct record_settings *s);
 
 /* Opens the tape where the settings say, or among the kept runs under a name with that of the command. */
 int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,

@@ -13,12 +13,15 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/passwd.h"
 #include "base/span.h"
 #include "libbaro/tape/folder.h"
 #include "libbaro/tape/runs.h"
+#include "programs/baro/programs.h"
 #include "programs/baro/recording.h"
 #include "recorder/collectors/gpu/gpu_row.h"
 #include "recorder/loop/launcher.h"
+#include "recorder/segments/part.h"
 
 /* ---- the name of a tape ---- */
 
@@ -183,16 +186,54 @@ static bool in_segments(const struct record_settings *s)
     return s->keep_ns || s->keep_bytes;
 }
 
+bool record_settings_machine(const struct record_settings *s)
+{
+    return s->machine && !s->n_pids && !s->cgroup && !s->select.n_rules && !s->select.file;
+}
+
+/* The group whose members may read what root records of the machine. */
+#define READERS "baro"
+
+/* The recording of a machine by root is for all whom root has put into a group; others see the figures that baro serve
+ * shows them. */
+static struct segments_keep keep_of(const struct record_settings *s)
+{
+    struct passwd_user readers; /* /etc/group has name and number in the same fields as /etc/passwd */
+    struct segments_keep keep = {.ns = s->keep_ns,
+                                 .bytes = s->keep_bytes,
+                                 .thin_ns = s->thin_ns,
+                                 .reserve = s->reserve_bytes,
+                                 .become = programs_become,
+                                 .gid = SEGMENTS_NO_GROUP};
+    keep.is_shared =
+        record_settings_machine(s) && geteuid() == 0 && passwd_by_name("/etc/group", READERS, &readers) > 0;
+    if (keep.is_shared)
+        keep.gid = readers.uid;
+    return keep;
+}
+
+/* The recorder of a machine goes on in the folder of the one before it: it was started again, or the machine was. */
+static int begin_segments(struct recording *r, int dir_fd, const char *name, bool force,
+                          const struct segments_keep *keep, struct baro_error *err)
+{
+    const char *path = (const char *)r->path.at;
+    int fd = record_settings_machine(r->settings) && !force
+                 ? part_begin(&r->segments, &r->before, dir_fd, name, path, keep, err)
+                 : -ENOENT;
+    r->goes_on = fd >= 0;
+    return fd == -ENOENT ? segments_create(&r->segments, dir_fd, name, path, force, *keep, err) : fd;
+}
+
 /* Splits the path: r->file becomes the folder. Takes dir_fd. */
 static int create_segments(struct recording *r, int dir_fd, const char *name, bool force, struct baro_error *err)
 {
-    const struct segments_keep keep = {r->settings->keep_ns, r->settings->keep_bytes};
+    const struct segments_keep keep = keep_of(r->settings);
     r->file = (struct tape_file){.dir_fd = dir_fd};
     int fd = -ENAMETOOLONG;
     if (strlen(name) > NAME_MAX)
         error_set(err, fd, "can't make %.200s: %s", (const char *)r->path.at, strerror(ENAMETOOLONG));
     else
-        fd = segments_create(&r->segments, dir_fd, name, (const char *)r->path.at, force, keep, err);
+        fd = begin_segments(r, dir_fd, name, force, &keep, err);
     if (fd < 0 || fstat(r->segments.dir_fd, &r->file.file) < 0) {
         tape_file_done(&r->file);
         return fd < 0 ? fd : -errno;
@@ -303,6 +344,8 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
                    struct baro_error *err)
 {
     struct baro_error line = BARO_ERROR_INIT;
+    if (s->thin_ns && !in_segments(s))
+        return error_set(err, BARO_E_RANGE, "--thin-after goes with --keep");
     *r = (struct recording){.cli = cli,
                             .settings = s,
                             .tape_fd = -1,

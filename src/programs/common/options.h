@@ -28,8 +28,17 @@ int take_push(void *at, const char *text, struct baro_error *err);     /* at: co
 int take_runs(void *at, const char *text, struct baro_error *err);     /* at: uint32_t, from 1 */
 int take_warmup(void *at, const char *text, struct baro_error *err);   /* the same from 0 */
 int take_keep(void *at, const char *text, struct baro_error *err);     /* at: struct record_settings */
-int take_total(void *at, const char *text, struct baro_error *err);    /* at: bytes */
-int take_carbon(void *at, const char *text, struct baro_error *err);   /* at: double, grams for a kWh */
+int take_thin_after(void *at, const char *text, struct baro_error *err);
+int take_reserve(void *at, const char *text, struct baro_error *err); /* at: bytes */
+#define THIN_OPTION                                                                                                    \
+    PARSED("thin-after", 0, "TIME", record.thin_ns, take_thin_after,                                                   \
+           "with --keep: of what is older than TIME, keep about every tenth sample, e.g. 1d (baro thin)")
+#define RESERVE_OPTION                                                                                                 \
+    PARSED("reserve", 0, "SIZE", record.reserve_bytes, take_reserve,                                                   \
+           "with --keep: remove the oldest part also where less than SIZE of the disk is free (default: 5 %, 1 GB at " \
+           "most; 0: never)")
+int take_total(void *at, const char *text, struct baro_error *err);  /* at: bytes */
+int take_carbon(void *at, const char *text, struct baro_error *err); /* at: double, grams for a kWh */
 
 /* task_options.c; at: struct task_settings */
 int take_task_rule(void *at, const char *text, struct baro_error *err);  /* NAME=REGEX */

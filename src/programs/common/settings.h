@@ -74,6 +74,8 @@ struct record_settings {
     const char *output;           /* -o FILE; NULL: a new one among the kept runs */
     bool force;                   /* replace an existing output */
     uint64_t keep_ns, keep_bytes; /* --keep; 0: not given */
+    uint64_t thin_ns;             /* --thin-after; 0: not given */
+    uint64_t reserve_bytes;       /* --reserve; UINT64_MAX: not given */
     bool quiet;                   /* no summary at the end */
     bool verbose;                 /* all of the summary */
     bool background;              /* record: the recorder is a process that nobody waits for */
