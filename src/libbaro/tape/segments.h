@@ -67,7 +67,7 @@ struct segments_writer {
     uint64_t began_ns; /* when the last segment began, since the tape began */
     uint64_t retry_ns; /* when to try again after the next segment could not be made */
     uint64_t room_ns;  /* when it is checked next whether the file system has room */
-    bool lacks_room;   /* it had not when it was checked last */
+    uint64_t capacity; /* how many bytes all segments may have beside the reserve; 0: any number */
     unsigned given_up; /* how many segments were removed for room, and nobody was told */
     uint32_t thinned;  /* the number of the newest segment for which the thinner was started */
 };

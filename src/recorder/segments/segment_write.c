@@ -21,9 +21,9 @@
 #define RESERVE_MOST 1000000000u
 #define BYTES_LEAST (64u << 10) /* a segment has more, so that its header and first sample are a small part of it */
 
-static uint64_t share_bytes(const struct segments_writer *w)
+static uint64_t share_bytes(uint64_t of)
 {
-    uint64_t share = w->keep.bytes / SEGMENTS_SHARE;
+    uint64_t share = of / SEGMENTS_SHARE;
     return share > BYTES_LEAST ? share : BYTES_LEAST;
 }
 
@@ -38,8 +38,8 @@ bool segments_due(const struct segments_writer *w, uint64_t t_ns, uint64_t bytes
 {
     if (w->dir_fd < 0)
         return false;
-    return (share_ns(w) && t_ns - w->began_ns >= share_ns(w)) || (w->keep.bytes && bytes >= share_bytes(w)) ||
-           (w->lacks_room && w->list.n == 1 && bytes >= BYTES_LEAST);
+    return (share_ns(w) && t_ns - w->began_ns >= share_ns(w)) ||
+           (w->keep.bytes && bytes >= share_bytes(w->keep.bytes)) || (w->capacity && bytes >= share_bytes(w->capacity));
 }
 
 /* Only the owner of a file may do this, and a group can read it only if this succeeds. */
@@ -256,7 +256,6 @@ static uint64_t kept_anyway(uint64_t size)
 static void keep_reserve(struct segments_writer *w, uint64_t bytes)
 {
     struct statvfs fs;
-    w->lacks_room = false;
     if (!w->keep.reserve || fstatvfs(w->dir_fd, &fs) < 0 || !fs.f_blocks)
         return;
     uint64_t size = (uint64_t)fs.f_blocks * fs.f_frsize, room = (uint64_t)fs.f_bavail * fs.f_frsize;
@@ -266,7 +265,7 @@ static void keep_reserve(struct segments_writer *w, uint64_t bytes)
         room += segments_drop_first(w);
         w->given_up++;
     }
-    w->lacks_room = room < reserve;
+    w->capacity = w->bytes + bytes + (room > reserve ? room - reserve : 0);
 }
 
 void segments_make_room(struct segments_writer *w)
