@@ -86,12 +86,15 @@ static void go_on(int kind, uint64_t *value, const uint8_t *absent, const uint64
             value[i] += turn * (end[i] - begin[i]);
 }
 
-static const struct baro_process *process_in(const struct baro_sample *s, uint32_t id)
+/* The rows of processes in the first and the last sample, by id; NULL: it is not in both. */
+static const struct baro_process **in_first, **in_last;
+
+static const struct baro_process **by_ids(const struct baro_sample *s)
 {
+    const struct baro_process **at = calloc(ids + 1, sizeof(struct baro_process *));
     for (size_t i = 0; i < s->n; i++)
-        if (s->processes[i]->id == id)
-            return s->processes[i];
-    return NULL;
+        at[s->processes[i]->id] = s->processes[i];
+    return at;
 }
 
 static int by_id(const void *a, const void *b)
@@ -114,8 +117,8 @@ static void write_sample(struct tape_writer *w, const struct baro_sample *from, 
     go_on(BARO_KIND_RECORDER, s.self, s.self_absent, first->self, last->self);
     go_on(BARO_KIND_HOST, s.host, s.host_absent, first->host, last->host);
     for (size_t i = 0; i < s.n; i++) {
-        const struct baro_process *a = process_in(first, from->processes[i]->id);
-        const struct baro_process *b = process_in(last, from->processes[i]->id);
+        const struct baro_process *a = in_first[from->processes[i]->id];
+        const struct baro_process *b = in_last[from->processes[i]->id];
         rows[i] = *from->processes[i];
         list[i] = &rows[i];
         rows[i].extra = NULL;
@@ -192,6 +195,8 @@ int main(int argc, char **argv)
     check(baro_tape_open(&tape, argv[1], NULL), argv[1]);
     check(mkdir(argv[2], 0700) < 0 ? -errno : 0, argv[2]);
     read_source(tape);
+    in_first = by_ids(first);
+    in_last = by_ids(last);
     struct baro_header h = *baro_tape_header(tape);
     head_new_id(&h);
     h.task_rules = NULL;

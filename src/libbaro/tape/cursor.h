@@ -204,6 +204,11 @@ int segments_go_on(struct baro_tape *t, uint64_t *ret_damage, struct baro_error 
 int segments_enter_at(struct baro_tape *t, uint64_t t_ns, struct baro_error *err);
 int segments_enter_end(struct baro_tape *t, bool first, struct baro_error *err);
 int segments_enter_before(struct baro_tape *t, struct baro_error *err);
+/* Finds the last segment that begins at or before t_ns; if all begin later, the first one that has a sample; SIZE_MAX:
+ * none has one. It opens few of them. Returns 0 or -errno. */
+int segments_find(struct baro_tape *t, uint64_t t_ns, size_t *ret);
+/* The time of the first sample of a segment of the list; UINT64_MAX: it has none. */
+uint64_t segments_first_ns(struct baro_tape *t, size_t i);
 /* Enters the segment with this number; returns 0, or 1 if it was removed: then the next one is entered. */
 int segments_enter_number(struct baro_tape *t, uint32_t number, struct baro_error *err);
 
