@@ -35,7 +35,8 @@ enum baro_kind {
     BARO_KIND_DIRECTORY,   /**< a directory whose size is recorded (--du) */
     BARO_KIND_GPU,         /**< one GPU */
     BARO_KIND_GPU_PROCESS, /**< what one process uses of one GPU */
-    BARO_KIND_ENERGY       /**< one meter of energy or power: a CPU package, a power supply */
+    BARO_KIND_ENERGY,      /**< one meter of energy or power: a CPU package, a power supply */
+    BARO_KIND_BRIEF        /**< processes of one name that were too brief for records of their own (record --all) */
 };
 
 /**

@@ -197,9 +197,10 @@ BARO_API int baro_tape_seek_to(struct baro_tape *tape, const char *position, str
 BARO_API int baro_tape_realtime_ns(struct baro_tape *tape, uint64_t t_ns, int64_t *ret, struct baro_error *err);
 /**
  * Finds the instant at which the wall clock showed a time: the inverse of baro_tape_realtime_ns(). If the clock was set
- * back and showed the time twice, it is the first of these instants. If the clock was set forward over the time, or the
- * machine was suspended at that time, it is the instant at which the recorder noticed it. The function reads the events
- * up to the present end of the tape. It does not move the cursor.
+ * back and showed the time twice, it is the first of these instants, in a folder of segments one of them. If the clock was
+ * set forward over the time, or the machine was suspended at that time, it is the instant at which the recorder noticed
+ * it. The function reads the events up to the present end of the tape; of a folder of segments, only where the time
+ * is. It does not move the cursor.
  * @param realtime_ns nanoseconds since 1970, UTC
  * @param ret nanoseconds since the tape began; negative: before the tape began.
  * @return 0 or a negative code.

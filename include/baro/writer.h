@@ -86,6 +86,9 @@ struct baro_writer_options {
     /** Called for each user id that is known. It returns the id to write instead. NULL: ids are not changed. */
     uint32_t (*uid)(void *context, uint32_t uid);
     void *context; /**< given to `text` and `uid`, until baro_writer_finish() returns */
+    /** The copy is a stretch: it lacks records before `from_ns` or after some later time. Its summary then says what
+     * was used in the stretch; without it, totals are those of the whole recording up to its end. */
+    bool is_stretch;
     /** Above 0: the copy replaces the file of the original, a segment of a tape, of which about one of so many samples
      * is added. It keeps the id, the number, the rules of tasks, the owner and the mode of the original, which are new
      * otherwise; its header says that it is thinned; and it is on the disk before it gets its name. */
@@ -95,7 +98,7 @@ struct baro_writer_options {
 /** Initializes a struct baro_writer_options: a copy without differences. */
 #define BARO_WRITER_OPTIONS_INIT                                                                                       \
     {                                                                                                                  \
-        sizeof(struct baro_writer_options), 0, false, NULL, NULL, NULL, 0                                               \
+        sizeof(struct baro_writer_options), 0, false, NULL, NULL, NULL, false, 0                                       \
     }
 
 /**
@@ -108,6 +111,13 @@ struct baro_writer_options {
  */
 BARO_API int baro_writer_new(struct baro_writer **ret, const char *path, const struct baro_tape *tape,
                              const struct baro_writer_options *options, struct baro_error *err);
+
+/**
+ * Does the same with a file that is open, such as one of memfd_create(2), and empty.
+ * @param fd of a regular file; the writer keeps a duplicate, so the caller may close it.
+ */
+BARO_API int baro_writer_new_fd(struct baro_writer **ret, int fd, const struct baro_tape *tape,
+                                const struct baro_writer_options *options, struct baro_error *err);
 
 /**
  * Adds a copy of a record. Add records in the order of the tape. Any record may be left out: samples are complete, and

@@ -202,7 +202,6 @@ int main(int argc, char **argv)
     h.task_rules = NULL;
     h.segment = 1;
     h.keep_ns = total_ns;
-    h.ahead_known = true;
     h.thinned = every > 1 ? (uint32_t)every : 0;
     h.start_realtime_ns = clock_realtime_ns() - (int64_t)began_ns;
     check(tape_writer_new(&w, new_segment(argv[2], 1), &h, NULL, NULL), "the writer");

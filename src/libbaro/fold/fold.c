@@ -122,6 +122,8 @@ static void add_reading(struct fold *f, const struct baro_sample *s)
     fold_cell_add(&f->cell[FOLD_HOST_TIME], t, BARO_PRESENT, t);
     fold_cell_add(&f->cell[FOLD_HOST_BUSY], t, no_busy, busy);
     fold_cell_add(&f->cell[FOLD_HOST_ALL], t, no_all, all);
+    fold_cell_add(&f->cell[FOLD_HOST_INTERRUPTS], t, s->host_absent[HOST_cpu_softirq],
+                  s->host[HOST_cpu_irq] + s->host[HOST_cpu_softirq]);
     fold_cell_add(&f->cell[FOLD_HOST_USER], t, no_all ? no_all : s->host_absent[HOST_cpu_user], user_time(s));
     /* The first reading may be of the control groups alone. */
     fold_cell_add(&f->cell[FOLD_HOST_JOB], t, no_busy ? no_busy : s->job_absent[JOB_cpu], s->job[JOB_cpu]);
@@ -130,7 +132,7 @@ static void add_reading(struct fold *f, const struct baro_sample *s)
     fold_cell_part_fell(&f->cell[FOLD_PACKETS], f->packets.fell);
     if (no_busy == BARO_PRESENT)
         derive_peak_add(&f->host_cores, t, f->cell[FOLD_HOST_BUSY].grown, NULL);
-    if (!fold_groups_add(&f->groups, s))
+    if (!f->has_foreign_groups && !fold_groups_add(&f->groups, s))
         f->failed = true;
     fold_cell_add(&f->cell[FOLD_THROTTLED], t, f->groups.throttled_absent, f->groups.throttled_ns);
     fold_cell_add(&f->cell[FOLD_GROUP_IO], t, f->groups.pressure_absent[0], f->groups.pressure_ns[0]);

@@ -38,7 +38,8 @@ enum kind {
     KIND_COUNT
 };
 _Static_assert((int)KIND_process == BARO_KIND_PROCESS && (int)KIND_host == BARO_KIND_HOST &&
-                   (int)KIND_cgroup == BARO_KIND_CGROUP && (int)KIND_energy == BARO_KIND_ENERGY,
+                   (int)KIND_cgroup == BARO_KIND_CGROUP && (int)KIND_energy == BARO_KIND_ENERGY &&
+                   (int)KIND_brief == BARO_KIND_BRIEF,
                "the public numbers are those of the table");
 
 /* The kernel interface that a metric is read from: one bit each, so that a set of metrics is a mask of reads. */

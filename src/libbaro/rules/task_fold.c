@@ -121,8 +121,8 @@ int task_fold_new(struct task_fold **ret, const struct baro_header *h, const str
     f->rules = rules;
     f->ticks = derive_ticks_of(h);
     f->t_ns = since_ns;
-    f->attached = h->mode == BARO_MODE_ATTACH;
-    f->selects = f->attached && !h->n_targets && !*h->cgroup_mode;
+    f->attached = h->mode == BARO_MODE_ATTACH || header_begins_within(h);
+    f->selects = h->mode == BARO_MODE_ATTACH && !h->n_targets && !*h->cgroup_mode;
     f->is_short = h->segment > 1;
     f->is_unsure = strcmp(h->event_source, "scan") == 0;
     if (!add_tasks_of_rules(f)) {

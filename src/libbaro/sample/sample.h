@@ -78,7 +78,8 @@ struct baro_exit {
     bool status_known;
     int status; /* wait status as of wait4(2), valid if status_known */
     const char *name;
-    const char *cmdline; /* NULL where not known */
+    const char *cmdline;     /* NULL where not known */
+    const char *parent_name; /* known to the recorder alone; else NULL */
     uint64_t value[EXIT_MAX];
     uint8_t absent[EXIT_MAX];
     const struct baro_extra *extra; /* set by a cursor; else NULL */
@@ -264,10 +265,9 @@ struct baro_header {
     uint32_t segment;
     uint64_t keep_ns, keep_bytes;
     uint32_t thinned; /* about one of so many samples is left in this file (`baro thin`); 0: all are */
-    /* How far the wall clock was ahead of start_realtime_ns plus the time of the tape when the file began, because it
-     * was set or the machine slept before; known: the file says so. */
-    bool ahead_known;
-    int64_t ahead_ns;
+    /* The tape is a stretch of a recording, whose beginning or end it lacks: what the job used is the growth from its
+     * first sample on. */
+    bool is_stretch;
     /* the largest sum of rss in the samples of the segments before this one, which may be removed; rss 0: none */
     struct header_peak {
         uint64_t rss, t_ns, members;
@@ -279,6 +279,18 @@ struct baro_header {
         char container[128], image[256], pod[256], pod_namespace[64], unit[256];
     } place;
 };
+
+/* Is its number by how much the wall clock went ahead of CLOCK_MONOTONIC? */
+static inline bool event_moves_clock(const struct baro_event *e)
+{
+    return e->kind == BARO_EVENT_CLOCK_STEP || e->kind == BARO_EVENT_SUSPEND;
+}
+
+/* Does the tape begin within a recording, so that what its first sample has was used before? */
+static inline bool header_begins_within(const struct baro_header *h)
+{
+    return h->is_stretch && h->segment > 1;
+}
 
 /* The entities of any kind; NULL if the sample has none. */
 const struct baro_entities *sample_entities(const struct baro_sample *s, int kind);

@@ -22,7 +22,7 @@ int baro_steps_new(struct baro_steps **ret, const struct baro_header *header, st
         return error_set(err, -ENOMEM, "out of memory");
     }
     s->ticks = derive_ticks_of(header);
-    s->is_attached = baro_header_mode(header) == BARO_MODE_ATTACH;
+    s->is_attached = baro_header_mode(header) == BARO_MODE_ATTACH || header_begins_within(header);
     s->life[s->n++] = (struct life){.name = NAMES_NONE, .cmdline = NAMES_NONE, .parent = STEPS_NONE};
     return 0;
 }

@@ -41,7 +41,7 @@ static bool lacks_some(const struct baro_summary *s, const struct command *c)
  * reports a process with 258 MB, the 248 MB are a lower bound. */
 static bool command_rss_is_bound(const struct baro_summary *s, const struct command *c)
 {
-    bool is_largest = s->subject.mode == BARO_MODE_RUN && s->rows.job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
+    bool is_largest = summary_is_run(s) && s->rows.job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
                       !summary_mark_is_bound(s) && c->value[COMMAND_RSS_PEAK] >= s->rows.job[JOB_process_rss_peak];
     return !is_largest && (c->rss_is_short || c->covered[COMMAND_RSS_PEAK] < c->processes || lacks_some(s, c));
 }

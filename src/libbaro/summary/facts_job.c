@@ -36,7 +36,7 @@ bool fact_is_hidden(int absent)
 
 bool fact_is_cut_off(const struct baro_summary *s)
 {
-    return s->subject.mode == BARO_MODE_RUN && strcmp(summary_kernel_source(s), "ledger") == 0;
+    return summary_is_run(s) && !s->extent.is_stretch && strcmp(summary_kernel_source(s), "ledger") == 0;
 }
 
 bool fact_cpu_is_bound(const struct baro_summary *s)

@@ -143,7 +143,8 @@ bool summary_job_cpu_is_estimate(const struct baro_summary *s)
  * bound. */
 bool summary_command_may_have_more(const struct baro_summary *s, const struct command *c)
 {
-    return summary_processes_are_bound(s) || (s->finished.nameless && *c->name);
+    bool is_rare = s->subject.is_machine && s->finished.nameless <= c->processes / 50; /* thousands of processes */
+    return summary_processes_are_bound(s) || (s->finished.nameless && *c->name && !is_rare);
 }
 
 bool summary_processes_peak_is_bound(const struct baro_summary *s)
@@ -225,9 +226,11 @@ int summary_own_cost_after_start(const struct baro_summary *s, double *ret)
 
 const char *summary_kernel_source(const struct baro_summary *s)
 {
+    if (s->life.machine_counts)
+        return "machine";
     if (s->life.group_counts)
         return "cgroup";
-    return s->subject.mode == BARO_MODE_RUN && s->life.ended && !s->life.wrapper_lost ? "wait4" : "ledger";
+    return summary_is_run(s) && s->life.ended && !s->life.wrapper_lost ? "wait4" : "ledger";
 }
 
 /*

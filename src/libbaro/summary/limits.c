@@ -178,7 +178,7 @@ static void take_group(const struct baro_summary *s, const struct fold_group *g,
 static void limit_to_peak(const struct baro_summary *s, struct summary_memory *m, const struct fold_group *g)
 {
     uint64_t peak = g ? g->cell[CGROUP_memory_peak].most : 0;
-    if (!g || !g->cell[CGROUP_memory_peak].seen || m->absent || (s->subject.mode != BARO_MODE_RUN && peak < m->bytes))
+    if (!g || !g->cell[CGROUP_memory_peak].seen || m->absent || (!summary_is_run(s) && peak < m->bytes))
         return;
     m->bytes = m->bytes < peak ? m->bytes : peak;
     if (m->is_open || m->at_most > peak) {
@@ -196,6 +196,10 @@ void summary_memory(const struct baro_summary *s, struct summary_memory *ret)
     const struct fold_group *g = groups_job(s);
     *ret = (struct summary_memory){0};
     summary_memory_limit(s, &source);
+    if (s->subject.is_machine) { /* what the machine has used is known, and nobody asks how much that needs */
+        ret->absent = BARO_ABSENT_UNSUPPORTED;
+        return;
+    }
     if (begins(source, "RLIMIT_")) {
         take_address_space(s, source, ret);
         return;

@@ -134,6 +134,10 @@ int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *re
     const struct fold_group *first;
     int absent = summary_group_oom_kills(s, &counted);
     *ret = (struct summary_oom_kills){0};
+    if (s->subject.is_machine && s->fold.cell[FOLD_HOST_OOM_KILLS].seen) {
+        ret->likely = ret->least = ret->most = s->fold.cell[FOLD_HOST_OOM_KILLS].grown;
+        return BARO_PRESENT;
+    }
     if (absent == BARO_PRESENT && groups_oom_alone(s))
         return by_own_groups(s, counted, ret);
     if (absent == BARO_ABSENT_UNSUPPORTED || absent == BARO_ABSENT_NOT_ASKED)

@@ -42,8 +42,9 @@ void summary_note_mark(struct baro_summary *s, const struct baro_exit *e, uint32
     uint64_t mark = e->value[EXIT_rss_peak];
     if (e->absent[EXIT_rss_peak] != BARO_PRESENT || mark <= s->peaks.largest.value)
         return;
-    bool ran_before = s->subject.mode == BARO_MODE_ATTACH && e->absent[EXIT_elapsed] != BARO_PRESENT;
-    if (ran_before && !mark_rose(living_base(&s->living, e->id), mark))
+    const struct summary_alive *base = living_base(&s->living, e->id);
+    bool is_old = s->subject.mode == BARO_MODE_ATTACH && e->absent[EXIT_elapsed] != BARO_PRESENT;
+    if ((is_old || base) && !mark_rose(base, mark))
         return;
     s->peaks.largest = (struct summary_largest){mark, command, true};
 }
@@ -67,7 +68,7 @@ static void take_mark(const struct baro_summary *s, struct summary_rss *r)
 {
     struct summary_largest best = largest_of(s);
     uint64_t mark = best.value;
-    if (s->subject.mode == BARO_MODE_RUN && s->rows.job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
+    if (summary_is_run(s) && s->rows.job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
         s->rows.job[JOB_process_rss_peak] > mark)
         mark = s->rows.job[JOB_process_rss_peak];
     r->mark = mark;
@@ -96,7 +97,7 @@ static uint64_t largest_mark(const struct baro_summary *s)
 {
     if (s->rows.job_absent[JOB_process_rss_most] == BARO_PRESENT && s->rows.job[JOB_process_rss_most])
         return s->rows.job[JOB_process_rss_most];
-    bool is_exact = s->subject.mode == BARO_MODE_RUN && s->rows.job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
+    bool is_exact = summary_is_run(s) && s->rows.job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
                     !summary_mark_is_bound(s);
     return is_exact && s->rows.job[JOB_process_rss_peak] ? s->rows.job[JOB_process_rss_peak] : UINT64_MAX;
 }

@@ -13,7 +13,7 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample)
 {
     struct summary_held *h = &s->limit.held;
     /* A mark from before a change of limits does not belong here. */
-    needed_add_sample(&s->limit.needed, sample, &s->tasks.ticks, s->subject.mode == BARO_MODE_RUN && !h->since_ns);
+    needed_add_sample(&s->limit.needed, sample, &s->tasks.ticks, summary_is_run(s) && !h->since_ns);
     s->failed |= s->limit.needed.failed;
     for (size_t i = 0; i < sample->n; i++)
         fold_cell_add(&h->address_space, sample->t_ns, sample->processes[i]->absent[PROCESS_virtual],

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "baro/text.h"
+#include "base/min_max.h"
 
 /* ---- the subject ---- */
 
@@ -68,6 +69,7 @@ static bool summary_subject_init(struct summary_subject *s, const struct baro_he
     summary_copy_text(s->exit_source, sizeof(s->exit_source), h->exit_source);
     summary_copy_text(s->cgroup_mode, sizeof(s->cgroup_mode), h->cgroup_mode);
     s->own_cgroup = strcmp(h->cgroup_mode, "own") == 0;
+    s->is_machine = strcmp(h->cgroup_mode, "machine") == 0 || strcmp(h->cgroup_mode, "visible") == 0;
     s->is_cgroup = s->own_cgroup || strcmp(h->cgroup_mode, "target") == 0 || strcmp(h->cgroup_mode, "members") == 0;
     return copy_texts(&s->argv, &s->n_argv, h->argv) && copy_texts(&s->tags, &s->n_tags, h->tags) && copy_targets(s, h);
 }
@@ -138,6 +140,8 @@ struct baro_summary *summary_new(const struct baro_header *h)
         return NULL;
     }
     s->life.group_counts = strcmp(h->cgroup_mode, "own") == 0 || strcmp(h->cgroup_mode, "target") == 0;
+    s->life.machine_counts = strcmp(h->cgroup_mode, "machine") == 0;
+    s->fold.has_foreign_groups = s->subject.is_machine;
     s->limit.now = h->limits;
     summary_held_begin(&s->limit.held, 0);
     needed_init(&s->limit.needed, h->page_size);
@@ -145,11 +149,13 @@ struct baro_summary *summary_new(const struct baro_header *h)
     s->extent.removed = h->segment > 1;
     s->extent.thinned = h->thinned;
     s->extent.has_start = baro_header_has_start(h);
+    s->extent.is_stretch = h->is_stretch;
+    s->extent.is_within = header_begins_within(h);
     memset(s->rows.job_absent, BARO_ABSENT_NOT_YET, sizeof(s->rows.job_absent));
     memset(s->rows.self_absent, BARO_ABSENT_NOT_YET, sizeof(s->rows.self_absent));
     for (int i = 0; i < PEAK_MAX; i++)
         s->peaks.sum[i].absent = BARO_ABSENT_NOT_YET;
-    if (s->extent.removed && h->peak.rss) /* of samples that were removed */
+    if (s->extent.removed && h->peak.rss && !h->is_stretch) /* of samples that were removed */
         s->peaks.sum[PEAK_RSS] = (struct summary_peak){
             .value = h->peak.rss, .t_ns = h->peak.t_ns, .members = h->peak.members, .covered = h->peak.members};
     return s;
@@ -165,6 +171,7 @@ void summary_free(struct baro_summary *s)
     fold_done(&s->fold);
     points_done(&s->points);
     living_done(&s->living);
+    briefs_done(&s->briefs);
     together_done(&s->peaks.together);
     needed_done(&s->limit.needed);
     free(s->programs.at);
@@ -238,7 +245,7 @@ static void note_peak(struct baro_summary *s, const struct baro_sample *sample, 
  * of the first sample, and later ones, such as those that came from another control group. */
 static bool ran_before(const struct baro_summary *s, const struct baro_process *p)
 {
-    return s->subject.mode == BARO_MODE_ATTACH && p->id > s->living.newest_id &&
+    return (s->subject.mode == BARO_MODE_ATTACH || s->extent.is_within) && p->id > s->living.newest_id &&
            (!s->extent.samples || s->extent.part_begins || !derive_tick_ns(&s->tasks.ticks, p->key.start, 1));
 }
 
@@ -263,9 +270,14 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
     for (size_t i = 0; i < sample->n; i++) {
         const struct baro_process *p = sample->processes[i];
         s->failed = !living_add(&s->living, &s->commands, i, p, ran_before(s, p)) || s->failed;
+        if (s->extent.is_within)
+            stretch_note_process(s, i, p);
         if (p->key.pid == s->subject.targets[0] && s->subject.targets[0] && !s->subject.target_name[0] && p->name)
             summary_copy_text(s->subject.target_name, sizeof(s->subject.target_name), p->name);
     }
+    /* Of a tape whose beginning was removed, what was counted until then has no records either. */
+    bool is_base = s->extent.removed && !s->extent.samples && !s->extent.part_begins;
+    s->failed = !briefs_add(&s->briefs, &s->commands, sample, is_base) || s->failed;
     note_unsure(s, sample, &sum[PEAK_RSS], PEAK_PSS, &sum[PEAK_PSS]);
     note_unsure(s, sample, &sum[PEAK_RSS], PEAK_USS, &sum[PEAK_USS]);
     for (int k = 0; k < PEAK_MAX; k++)
@@ -277,6 +289,8 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
     memcpy(s->rows.job_absent, sample->job_absent, sizeof(s->rows.job_absent));
     memcpy(s->rows.self, sample->self, sizeof(s->rows.self));
     memcpy(s->rows.self_absent, sample->self_absent, sizeof(s->rows.self_absent));
+    if (s->extent.is_within)
+        stretch_take_rows(s, sample);
     if (!s->rows.self_first_ns && sample->self_absent[RECORDER_cpu] == BARO_PRESENT && sample->self[RECORDER_cpu]) {
         s->rows.self_first_ns = sample->t_ns;
         s->rows.self_first_cpu_ns = sample->self[RECORDER_cpu];
@@ -319,16 +333,18 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
         value[i] = e->value[of_exit[i]];
         absent[i] = e->absent[of_exit[i]];
     }
+    bool is_of_base = s->extent.is_within && stretch_take_exit(s, e, value);
     uint32_t command = commands_find(&s->commands, e->name ? e->name : ""); /* may move the table */
     programs_split(&s->programs, e->key.pid, value, absent, s->commands.at);
     programs_end(&s->programs, e->key.pid);
     command_add(&s->commands.at[command], value, absent);
     /* A process that ran before the tape, or its part, began: what it used while nobody recorded is missing. */
-    bool is_of_last = (s->incidents.is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0) ||
+    bool is_of_last = is_of_base ||
+                      (s->incidents.is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0) ||
                       (s->incidents.has_parts && living_base(&s->living, e->id));
     s->commands.at[command].cpu_is_short |=
         e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT || is_of_last;
-    s->commands.at[command].cpu_unsure_ns += unsure_of(e);
+    s->commands.at[command].cpu_unsure_ns += min_u64(unsure_of(e), value[COMMAND_CPU]);
     s->commands.at[command].teardown_ns += teardown_of(e);
     s->commands.at[command].cpu_is_of_perf |= e->source == BARO_EXIT_PERF;
     s->commands.at[command].io_is_short |=
@@ -336,7 +352,8 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     s->commands.at[command].tcp_is_short |=
         e->absent[EXIT_tcp_is_lower_bound] == BARO_PRESENT && e->value[EXIT_tcp_is_lower_bound];
     s->commands.at[command].rss_is_short |= !summary_mark_is_final(e);
-    together_add_exit(&s->peaks.together, e, summary_mark_is_final(e), s->subject.mode == BARO_MODE_ATTACH);
+    together_add_exit(&s->peaks.together, e, summary_mark_is_final(e),
+                      s->subject.mode == BARO_MODE_ATTACH || is_of_base);
     summary_note_mark(s, e, command);
     if (s->subject.mode == BARO_MODE_RUN || e->absent[EXIT_elapsed] == BARO_PRESENT)
         needed_add_exit(&s->limit.needed, e);
@@ -383,13 +400,18 @@ static void begin_part(struct baro_summary *s)
     s->extent.part_begins = s->incidents.has_parts = true;
     s->failed = !living_end_part(&s->living, &s->programs, s->commands.at) || s->failed;
     s->programs.n = 0;
+    briefs_begin_part(&s->briefs);
 }
 
 void summary_add_event(struct baro_summary *s, const struct baro_event *e)
 {
     switch (e->kind) {
     case BARO_EVENT_START: on_start(s, e); break;
-    case BARO_EVENT_EXEC: s->failed = !programs_add(&s->programs, &s->commands, e) || s->failed; break;
+    case BARO_EVENT_EXEC:
+        s->failed = !programs_add(&s->programs, &s->commands, e) || s->failed;
+        if (s->extent.is_within)
+            stretch_take_exec(s, e);
+        break;
     case BARO_EVENT_END:
         on_end(s, e);
         summary_note_ended_by(&s->reached, e);

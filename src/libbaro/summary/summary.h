@@ -56,6 +56,7 @@ struct summary_alive {
     struct baro_key key;
     uint32_t absent; /* bit per enum command_value */
     uint64_t value[COMMAND_MAX];
+    uint64_t rss_most; /* stretch.c: of a process that was there before the stretch, in its samples */
 };
 
 /* The process with the largest high-water mark of those that have ended. */
@@ -106,8 +107,10 @@ struct summary_subject {
     uint64_t memory_total;
     uint32_t cpus;
     uint64_t overhead_ppm; /* the budget of the recorder, in millionths of a core; 0: no limit */
-    char cgroup_mode[16];  /* as on the tape: "own", "none", "target", "members", or "" where it was no question */
+    char cgroup_mode[16];  /* as on the tape: "own", "none", "target", "members", "machine", "visible", or "" where it
+                              was no question */
     bool own_cgroup;       /* a control group was made for the command */
+    bool is_machine;       /* the job is all processes of the machine (record --all) */
     bool is_cgroup;        /* the job is a control group: the one made for it, or the target */
     size_t n_targets;
     int32_t *targets;     /* attach: their pids */
@@ -124,13 +127,16 @@ struct summary_extent {
     bool part_begins; /* the next sample is the first one of a part of the tape that is not the first part */
     bool has_start;   /* baro_header_has_start() */
     uint32_t thinned; /* baro_header_thinned() */
+    bool is_stretch;  /* the tape is a stretch of a recording, */
+    bool is_within;   /* which does not begin where that does: what was used before the first sample does not count */
 };
 
 /* The job's start and end. */
 struct summary_life {
     bool started, ended, status_known, wrapper_lost;
-    bool group_counts; /* CPU time comes from the job's own control group */
-    bool detached;     /* stopped while its targets lived */
+    bool machine_counts; /* CPU time comes from /proc/stat */
+    bool group_counts;   /* CPU time comes from the job's own control group */
+    bool detached;       /* stopped while its targets lived */
     uint64_t start_ns, end_ns;
     int status;           /* wait status, if status_known */
     char exit_signal[16]; /* "SIGKILL"; the number of a signal without a name */
@@ -175,6 +181,8 @@ struct summary_rows {
     uint8_t job_absent[JOB_MAX];
     uint64_t self[RECORDER_MAX];
     uint8_t self_absent[RECORDER_MAX];
+    uint64_t job_before[JOB_MAX], self_before[RECORDER_MAX]; /* of a stretch: the counters of its first sample */
+    uint64_t rss_most, processes_most;                       /* of a stretch: of one process, and of all, in a sample */
     uint64_t self_first_ns, self_first_cpu_ns; /* use at the first sample that has it: the cost of starting */
 };
 
@@ -197,6 +205,15 @@ struct summary_living {
     size_t n_ended, cap_ended;
     struct summary_alive *left; /* of the last sample of the part of the tape before, by pid; NULL: none */
     size_t n_left;
+};
+
+/* Sums of brief lives, as the last sample had them. */
+struct summary_briefs {
+    struct summary_brief {
+        uint64_t value[BRIEF_MAX];
+    } * at;
+    size_t n, cap;
+    struct map by_id; /* indexes into at[] */
 };
 
 /* What a living process had used by the time at which it executed another program. */
@@ -243,6 +260,7 @@ struct baro_summary {
     struct summary_rows rows; /* summary.c */
     struct summary_peaks peaks;
     struct summary_living living;
+    struct summary_briefs briefs;
     struct summary_programs programs;
     struct commands commands;
     uint64_t brief_cpu_ns; /* CPU time of the processes that used less than SUMMARY_BRIEF_NS */
@@ -279,6 +297,9 @@ const struct summary_alive *living_base(const struct summary_living *l, uint32_t
  * counts anew. False: out of memory. */
 bool living_end_part(struct summary_living *l, const struct summary_programs *p, struct command *counted);
 /* Counts those that are in the first sample of the part, too, once. */
+bool briefs_add(struct summary_briefs *b, struct commands *commands, const struct baro_sample *s, bool base);
+void briefs_begin_part(struct summary_briefs *b);
+void briefs_done(struct summary_briefs *b);
 void living_begin_part(struct summary_living *l, const struct baro_sample *first, struct command *counted);
 /* Counts those that have not ended under their commands. */
 void living_count(struct summary_living *l, const struct summary_programs *p, struct command *counted);
@@ -300,6 +321,15 @@ void summary_note_gpus(struct baro_summary *s, const struct baro_sample *sample)
 /* Takes the memory that a framework's allocator reported, from a mark of the Python package. */
 void summary_note_allocator(struct baro_summary *s, const struct baro_event *e);
 
+/* stretch.c, for summary.c, of a stretch that begins within a recording */
+/* Takes what was used before its first sample from the rows of the job and of the recorder. */
+void stretch_take_rows(struct baro_summary *s, const struct baro_sample *sample);
+/* The i-th process of the sample was added. */
+void stretch_note_process(struct baro_summary *s, size_t i, const struct baro_process *p);
+/* Takes what the process had used before from the values of its exit. Returns whether they then lack its last part. */
+bool stretch_take_exit(struct baro_summary *s, const struct baro_exit *e, uint64_t value[COMMAND_MAX]);
+void stretch_take_exec(struct baro_summary *s, const struct baro_event *e); /* the same of an exec that was added */
+
 /* rss_peak.c */
 /* Is the high-water mark of an exit the one that the process ended with? */
 bool summary_mark_is_final(const struct baro_exit *e);
@@ -312,6 +342,11 @@ void summary_rss_peak(const struct baro_summary *s, struct summary_rss *ret);
 size_t summary_rss_holders(const struct baro_summary *s);
 
 uint64_t summary_wall_ns(const struct baro_summary *s);
+/* Does the tape have a job of `baro run` from its first instruction on, so that nothing was there before? */
+static inline bool summary_is_run(const struct baro_summary *s)
+{
+    return s->subject.mode == BARO_MODE_RUN && !s->extent.is_within;
+}
 /* Is this flag of the job set? */
 static inline bool summary_job_has(const struct baro_summary *s, enum job_metric flag)
 {

@@ -158,6 +158,9 @@ struct baro_tape {
     /* seek.c, for baro_tape_tell(): the offset of a block, and how many samples, exits and events were delivered since
      * it began. tell_at is UINT64_MAX if it is not known. */
     uint64_t tell_at, tell_count;
+    /* How far the wall clock is ahead at the cursor's position (FORMAT.md, tag 9); not known on older tapes. */
+    bool ahead_known;
+    int64_t ahead_ns;
     struct tape_clock *clock; /* realtime.c; NULL: not used so far */
     struct tape_tasks *tasks; /* labels.c */
     bool from_first;          /* all records were read from the first one on */
@@ -180,6 +183,10 @@ int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err);
 /* wait.c: a path that leads to the open file. */
 void cursor_path(const struct baro_tape *t, char ret[64]);
 
+/* realtime.c: the wall clock at a time, by the block that has the time if possible. It does not move the cursor. */
+int realtime_at(const struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err);
+/* How far it was ahead at the beginning of the tape, as the first block says; 0: it does not say. */
+int realtime_ahead(const struct baro_tape *t, int64_t *ret, struct baro_error *err);
 /* realtime.c: frees what baro_tape_realtime_ns() keeps. */
 void realtime_done(struct baro_tape *t);
 

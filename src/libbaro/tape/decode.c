@@ -49,6 +49,7 @@ int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8
         ZSTD_DCtx_reset(t->zstd, ZSTD_reset_session_only);
         t->raw_total = 0;
         t->seq = 0;
+        t->ahead_known = false;
         state_new_block(t);
         t->block_good = true;
     }
@@ -219,6 +220,8 @@ static int next_event(struct baro_tape *t, struct span body, struct baro_record 
     buf_byte(&t->text, 0);
     if (t->text.failed || !set_attributes(t, attributes))
         return -ENOMEM;
+    if (event_moves_clock(&t->event))
+        t->ahead_ns = (int64_t)((uint64_t)t->ahead_ns + t->event.number);
     t->event.text = (const char *)t->text.at;
     ret->kind = BARO_RECORD_EVENT;
     ret->t_ns = t->event.t_ns;
@@ -259,6 +262,8 @@ int decode_next(struct baro_tape *t, struct baro_record *ret)
             r = next_event(t, body, ret);
         else if (tag == RECORD_LIMITS)
             r = next_limits(t, body, ret);
+        else if (tag == RECORD_CLOCK)
+            t->ahead_known = scan_zigzag(&body, &t->ahead_ns);
         else if (is_of_sample(tag))
             r = BARO_E_CORRUPT;
         if (r != 0)

@@ -53,6 +53,7 @@ enum record_tag {
     RECORD_LIMITS = 6,
     RECORD_DECLARE = 7,
     RECORD_ENTITIES = 8,
+    RECORD_CLOCK = 9,
 };
 
 struct frame_head {

@@ -14,13 +14,8 @@ struct tape_step {
     int64_t ahead_ns;
 };
 
-/* The events of one segment, whose header says what came before it; or those of the whole tape. */
 struct tape_clock {
     struct baro_tape *events; /* a cursor of its own, after the last event that was read */
-    size_t segment;           /* position in the list; SIZE_MAX: the whole tape */
-    uint64_t from_ns;         /* time of its first sample */
-    uint64_t shift_ns;        /* from the time of the tape to that of the cursor */
-    int64_t base_ns;          /* how far the wall clock was ahead at the beginning */
     uint64_t read_ns;         /* time of the newest sample that it has read: all events up to then are known */
     bool any;
     struct tape_step *at;
@@ -37,107 +32,90 @@ void realtime_done(struct baro_tape *t)
     t->clock = NULL;
 }
 
-/* How far the wall clock was ahead at the beginning of segment i, by its header, and when its part began. Returns false
- * if the header does not say so. */
-static bool read_base(struct baro_tape *t, size_t i, const struct baro_header *h, uint64_t *ret_shift_ns, int64_t *ret)
+static int open_clock(struct baro_tape *t, struct baro_error *err)
 {
-    size_t part;
-    if (!h->ahead_known || series_find(t, i, h, &part) < 0)
-        return false;
-    *ret_shift_ns = t->segments->parts[part].shift_ns;
-    *ret = (int64_t)((uint64_t)h->start_realtime_ns - *ret_shift_ns - (uint64_t)t->header.start_realtime_ns +
-                     (uint64_t)h->ahead_ns);
-    return true;
-}
-
-/* Begins to read the events of segment i (SIZE_MAX: of the whole tape). Returns 1; 0 if the segment does not say how
- * far the clock was ahead; or a negative code. */
-static int open_clock(struct baro_tape *t, size_t i, struct baro_error *err)
-{
-    struct tape_clock *c = t->clock;
-    if (c && (c->segment == i || c->segment == SIZE_MAX))
-        return 1;
-    if (!c && !(c = t->clock = calloc(1, sizeof *c)))
+    if (t->clock)
+        return 0;
+    t->clock = calloc(1, sizeof *t->clock);
+    if (!t->clock)
         return error_set(err, -ENOMEM, "out of memory");
-    baro_tape_close(c->events);
-    *c = (struct tape_clock){.segment = i, .at = c->at, .cap = c->cap};
-    int r = i == SIZE_MAX ? tape_open_again(&c->events, t, PART_EVENTS, err) : segment_open(t, i, &c->events);
+    int r = tape_open_again(&t->clock->events, t, PART_EVENTS, err);
     if (r < 0)
-        c->events = NULL;
-    else if (i != SIZE_MAX) {
-        c->events->part = PART_EVENTS;
-        c->from_ns = segments_first_ns(t, i);
-        r = read_base(t, i, &c->events->header, &c->shift_ns, &c->base_ns);
-    } else
-        r = 1;
-    if (r <= 0)
         realtime_done(t);
     return r;
-}
-
-/* Opens the clock of the segment that find() returns, or of the whole tape. */
-static int clock_for(struct baro_tape *t, size_t i, struct baro_error *err)
-{
-    int r = i == SIZE_MAX ? 0 : open_clock(t, i, err);
-    return r > 0 ? 1 : open_clock(t, SIZE_MAX, err); /* also where the segment was removed meanwhile */
 }
 
 static int add_step(struct tape_clock *c, const struct baro_event *e)
 {
     if (array_reserve(&c->at, c->n + 1, &c->cap, sizeof(*c->at)) < 0)
         return -ENOMEM;
-    int64_t before = c->n ? c->at[c->n - 1].ahead_ns : c->base_ns;
-    c->at[c->n++] = (struct tape_step){e->t_ns + c->shift_ns, (int64_t)((uint64_t)before + e->number)};
+    int64_t before = c->n ? c->at[c->n - 1].ahead_ns : 0;
+    c->at[c->n++] = (struct tape_step){e->t_ns, (int64_t)((uint64_t)before + e->number)};
     return 0;
 }
 
-/* Reads until all events up to t_ns are known, or until the segment or the tape has no more. */
+/* Reads until all events up to t_ns are known, or until the tape has no more. */
 static int read_steps(struct baro_tape *t, uint64_t t_ns, struct baro_error *err)
 {
     struct baro_record r;
-    struct tape_clock *c = t->clock;
-    int code = 0;
-    c->events->cpu_until_ns = t->cpu_until_ns;
-    while (code >= 0 && !(c->any && t_ns <= c->read_ns) && (code = baro_tape_next(c->events, &r, err)) > 0) {
-        if (r.kind == BARO_RECORD_SAMPLE && r.t_ns + c->shift_ns >= c->read_ns) {
-            c->read_ns = r.t_ns + c->shift_ns;
-            c->any = true;
+    int code = open_clock(t, err);
+    if (code == 0)
+        t->clock->events->cpu_until_ns = t->cpu_until_ns;
+    while (code >= 0 && !(t->clock->any && t_ns <= t->clock->read_ns) &&
+           (code = baro_tape_next(t->clock->events, &r, err)) > 0) {
+        if (r.kind == BARO_RECORD_SAMPLE && r.t_ns >= t->clock->read_ns) {
+            t->clock->read_ns = r.t_ns;
+            t->clock->any = true;
         }
         if (r.kind == BARO_RECORD_EVENT &&
             (r.u.event->kind == BARO_EVENT_CLOCK_STEP || r.u.event->kind == BARO_EVENT_SUSPEND) &&
-            (code = add_step(c, r.u.event)) < 0)
+            (code = add_step(t->clock, r.u.event)) < 0)
             return error_set(err, code, "out of memory");
     }
     return code < 0 ? code : 0;
 }
 
-/* Makes the steps up to t_ns known. Most callers ask for one time after the other, so the clock that is open is tried
- * first. */
-static int read_until(struct baro_tape *t, uint64_t t_ns, struct baro_error *err)
+/* Moves the cursor to a time, and computes what the wall clock showed then by the block that has the time. Returns 1, 0
+ * if the tape does not say it there (an older tape), or a negative code. */
+static int shown_there(struct baro_tape *events, uint64_t t_ns, int64_t *ret, struct baro_error *err)
 {
-    struct tape_clock *c = t->clock;
-    size_t i = SIZE_MAX;
-    int code = c && t_ns >= c->from_ns ? read_steps(t, t_ns, err) : 0;
-    if (code < 0 || (c && (c->segment == SIZE_MAX || (t_ns >= c->from_ns && c->any && t_ns <= c->read_ns))))
-        return code;
-    code = t->segments ? segments_find(t, t_ns, &i) : 0;
+    struct baro_record record;
+    int code = baro_tape_seek(events, t_ns, &record, err);
+    const struct series_part *p = series_part(events);
+    if (code <= 0 || !events->ahead_known)
+        return code < 0 ? code : 0;
+    uint64_t start = p ? (uint64_t)p->start_realtime_ns - p->shift_ns : (uint64_t)events->header.start_realtime_ns;
+    *ret = (int64_t)(start + t_ns + (uint64_t)events->ahead_ns);
+    return 1;
+}
+
+static int shown_at_once(const struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err)
+{
+    struct baro_tape *events;
+    int code = tape_open_again(&events, t, PART_EVENTS, err);
     if (code < 0)
-        return error_set(err, code, "can't read the tape: %s", strerror(-code));
-    code = clock_for(t, i, err);
-    return code < 0 ? code : read_steps(t, t_ns, err);
+        return code;
+    code = shown_there(events, t_ns, ret, err);
+    baro_tape_close(events);
+    return code;
 }
 
 /* CLOCK_MONOTONIC does not count the time in which the machine is suspended, and does not change when the wall clock
  * is set. */
 int baro_tape_realtime_ns(struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err)
 {
-    int code = read_until(t, t_ns, err);
+    const uint64_t far_ns = 600000000000ull; /* so much is read on rather than looked up */
+    uint64_t read_ns = t->clock ? t->clock->read_ns : 0;
+    int code = t->segments && t_ns > read_ns && t_ns - read_ns > far_ns ? shown_at_once(t, t_ns, ret, err) : 0;
+    if (code != 0)
+        return code < 0 ? code : 0;
+    code = read_steps(t, t_ns, err);
     if (code < 0)
         return code;
-    size_t n = t->clock->n;
-    while (n > 0 && t->clock->at[n - 1].t_ns > t_ns)
-        n--;
-    *ret = baro_header_realtime_ns(&t->header, t_ns) + (n ? t->clock->at[n - 1].ahead_ns : t->clock->base_ns);
+    size_t i = t->clock->n;
+    while (i > 0 && t->clock->at[i - 1].t_ns > t_ns)
+        i--;
+    *ret = baro_header_realtime_ns(&t->header, t_ns) + (i ? t->clock->at[i - 1].ahead_ns : 0);
     return 0;
 }
 
@@ -145,60 +123,70 @@ int baro_tape_realtime_ns(struct baro_tape *t, uint64_t t_ns, int64_t *ret, stru
  * so the arithmetic is unsigned and wraps. */
 static int64_t shown_at(const struct tape_clock *c, size_t step, uint64_t since)
 {
-    return (int64_t)(since - (uint64_t)(step ? c->at[step - 1].ahead_ns : c->base_ns));
+    return (int64_t)(since - (step ? (uint64_t)c->at[step - 1].ahead_ns : 0));
 }
 
-/* Does segment i begin at or before a time, which is given since the beginning of the tape, by the wall clock? Returns
- * 1, 0, or -1 if that is not known. */
-static int begins_by(struct baro_tape *t, size_t i, int64_t since_ns)
+int realtime_ahead(const struct baro_tape *t, int64_t *ret, struct baro_error *err)
 {
     struct baro_tape *other;
-    uint64_t shift_ns;
-    int64_t base_ns;
-    uint64_t first_ns = segments_first_ns(t, i);
-    if (first_ns == UINT64_MAX || segment_open(t, i, &other) < 0)
-        return -1;
-    bool known = read_base(t, i, &other->header, &shift_ns, &base_ns);
+    struct baro_record r = {.kind = BARO_RECORD_DAMAGE};
+    int code = tape_open_again(&other, t, PART_EVENTS, err);
+    if (code < 0)
+        return code;
+    code = baro_tape_next(other, &r, err);
+    bool moves = code > 0 && r.kind == BARO_RECORD_EVENT && event_moves_clock(r.u.event);
+    *ret = other->ahead_known ? (int64_t)((uint64_t)other->ahead_ns - (moves ? r.u.event->number : 0)) : 0;
     baro_tape_close(other);
-    return known ? (int64_t)(first_ns + (uint64_t)base_ns) <= since_ns : -1;
+    return code < 0 ? code : 0;
 }
 
-/* Finds the last segment that begins at or before a time by the wall clock; else the first one. SIZE_MAX: the segments
- * do not say when they begin. */
-static int find_by_wall(struct baro_tape *t, int64_t since_ns, size_t *ret)
+int realtime_at(const struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err)
 {
-    struct tape_segments *s = t->segments;
-    size_t found = SIZE_MAX, from = 0;
-    int r = segments_list(s->dir_fd, &s->list);
-    for (size_t to = s->list.n; r >= 0 && from < to;) {
-        size_t middle = from + (to - from) / 2, i = middle;
-        int begins = begins_by(t, i, since_ns);
-        while (begins < 0 && i > from)
-            begins = begins_by(t, --i, since_ns);
-        if (begins == 0) {
-            to = i;
-            continue;
+    struct baro_tape *other;
+    int code = shown_at_once(t, t_ns, ret, err);
+    if (code != 0 || (code = tape_open_again(&other, t, PART_EVENTS, err)) < 0)
+        return code < 0 ? code : 0;
+    code = baro_tape_realtime_ns(other, t_ns, ret, err);
+    baro_tape_close(other);
+    return code;
+}
+
+/* Finds a time in a folder of segments without reading all of it: goes to where it would be if the clock had not been
+ * set, and from there by as much as the clock there is off, until it is right. Returns 1; 0: read all of it, because
+ * the clock was set over this time, or an older recorder wrote the tape. */
+static int find_quickly(const struct baro_tape *t, int64_t realtime_ns, int64_t *ret, struct baro_error *err)
+{
+    enum { TRIES = 6 };
+    struct baro_tape *events;
+    uint64_t at = (uint64_t)realtime_ns - (uint64_t)t->header.start_realtime_ns;
+    int code = tape_open_again(&events, t, PART_EVENTS, err);
+    if (code < 0)
+        return code;
+    code = 1;
+    for (int i = 0; code > 0 && i < TRIES; i++) {
+        int64_t shown, from = (int64_t)at > 0 ? (int64_t)at : 0;
+        code = shown_there(events, (uint64_t)from, &shown, err);
+        at = (uint64_t)from + (uint64_t)realtime_ns - (uint64_t)shown;
+        if (code > 0 && ((int64_t)at == from || ((int64_t)at < 0 && from == 0))) {
+            *ret = (int64_t)at;
+            baro_tape_close(events);
+            return 1;
         }
-        found = begins > 0 ? i : found;
-        from = middle + 1;
     }
-    *ret = found;
-    return r >= 0 && found == SIZE_MAX ? segments_find(t, 0, ret) : r < 0 ? r : 0;
+    baro_tape_close(events);
+    return code < 0 ? code : 0;
 }
 
 int baro_tape_find_realtime(struct baro_tape *t, int64_t realtime_ns, int64_t *ret, struct baro_error *err)
 {
-    uint64_t since = (uint64_t)realtime_ns - (uint64_t)t->header.start_realtime_ns;
-    size_t segment = SIZE_MAX;
-    int code = t->segments ? find_by_wall(t, (int64_t)since, &segment) : 0;
-    if (code < 0)
-        return error_set(err, code, "can't read the tape: %s", strerror(-code));
-    code = clock_for(t, segment, err);
-    if (code >= 0)
-        code = read_steps(t, UINT64_MAX, err);
+    int found = t->segments ? find_quickly(t, realtime_ns, ret, err) : 0;
+    if (found)
+        return found < 0 ? found : 0;
+    int code = read_steps(t, UINT64_MAX, err);
     if (code < 0)
         return code;
     const struct tape_clock *c = t->clock;
+    uint64_t since = (uint64_t)realtime_ns - (uint64_t)t->header.start_realtime_ns;
     int64_t over_ns = (int64_t)since; /* if no stretch between two steps has the time: the step that jumped over it */
     for (size_t i = 0; i <= c->n; i++) {
         int64_t at_ns = shown_at(c, i, since), from_ns = i ? (int64_t)c->at[i - 1].t_ns : 0;

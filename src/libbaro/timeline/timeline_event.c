@@ -48,6 +48,8 @@ static void text_of_target(struct buf *b, const struct summary_subject *s, int32
     const char *what = s->n_argv ? s->argv[0] : "";
     if (pid) {
         buf_printf(b, "attached to process %d", pid);
+    } else if (s->is_machine) {
+        buf_str(b, "recording of the machine begins");
     } else if (s->is_cgroup) {
         size_t skip = strncmp(what, mount, strlen(mount)) == 0 && what[strlen(mount)] == '/' ? strlen(mount) : 0;
         buf_printf(b, "attached to cgroup %s", what + skip);

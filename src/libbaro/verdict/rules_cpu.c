@@ -189,7 +189,7 @@ const struct verdict_rule rule_cpu_steal = {
     {"cpu-steal", BARO_VERDICT_PROBLEM, "The machine is virtual, and its hypervisor gave CPU time to other machines.",
      THRESHOLDS(steal_thresholds)},
     cpu_steal,
-    RULE_NEEDS_HISTORY};
+    RULE_OF_MACHINES | RULE_NEEDS_HISTORY};
 
 /* ---- few-cores ---- */
 

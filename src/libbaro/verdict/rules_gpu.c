@@ -63,7 +63,7 @@ const struct verdict_rule rule_gpu_error = {{"gpu-error", BARO_VERDICT_PROBLEM,
                                              "The driver of a GPU reported an error while the job ran.",
                                              THRESHOLDS(error_thresholds)},
                                             gpu_error,
-                                            0};
+                                            RULE_OF_MACHINES};
 
 /* ---- gpu-idle ---- */
 
@@ -166,7 +166,7 @@ const struct verdict_rule rule_gpu_throttled = {
     {"gpu-throttled", BARO_VERDICT_NOTE, "A GPU was slower than it can be, because of its power limit or its heat.",
      THRESHOLDS(throttled_thresholds)},
     gpu_throttled,
-    0};
+    RULE_OF_MACHINES};
 
 /* ---- gpu-memory ---- */
 

@@ -185,7 +185,7 @@ const struct verdict_rule rule_swap = {
     {"swap", BARO_VERDICT_PROBLEM, "Memory of the job was swapped out, and the machine read memory back from swap.",
      THRESHOLDS(swap_thresholds)},
     swap,
-    0};
+    RULE_OF_MACHINES};
 
 /* ---- memory-near-limit ---- */
 

@@ -34,6 +34,7 @@ typedef bool rule_fn(const struct evidence *e, const struct stretch *s, struct f
 
 enum rule_flag {
     RULE_OF_PHASES = 1,    /* also applied to phases */
+    RULE_OF_MACHINES = 4,  /* also applied where the job is all processes of a machine */
     RULE_NEEDS_HISTORY = 2 /* needs a job of at least LONG_ENOUGH_NS and SAMPLES_ENOUGH */
 };
 

@@ -121,6 +121,13 @@ static int encode_limits(struct tape_writer *w, bool opens)
     return encode_record(w, RECORD_LIMITS);
 }
 
+/* Each block begins with how far the wall clock is ahead, so that a reader which begins there knows it. */
+static int encode_clock(struct tape_writer *w)
+{
+    buf_zigzag(&w->record, w->ahead_ns);
+    return encode_record(w, RECORD_CLOCK);
+}
+
 static void write_state(struct tape_writer *w, enum baro_kind kind, uint64_t *old_value, uint8_t *old_absent,
                         const uint64_t *value, const uint8_t *absent)
 {
@@ -190,7 +197,8 @@ static bool block_is_full(const struct tape_writer *w, uint64_t t_ns)
 {
     enum { FULL = 64 << 10, KEYS = 6 };
     const uint64_t minute = 60000000000ull, oldest = w->dense ? 15 * minute : minute;
-    return (w->delta_bytes >= FULL * (w->dense ? 2 : 1) || t_ns - w->block_t_ns >= oldest) && w->delta_bytes >= KEYS * w->key_bytes;
+    return (w->delta_bytes >= FULL * (w->dense ? 2 : 1) || t_ns - w->block_t_ns >= oldest) &&
+           w->delta_bytes >= KEYS * w->key_bytes;
 }
 
 static bool open_block(struct tape_writer *w, uint64_t t_ns)
@@ -224,7 +232,9 @@ int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_
     }
     w->raw_frame = w->raw;
     bool keys = s && !w->block_keyed;
-    int r = w->frame.failed ? -ENOMEM : encode_gap(w, t_ns);
+    int r = w->frame.failed ? -ENOMEM : opens ? encode_clock(w) : 0;
+    if (r == 0)
+        r = encode_gap(w, t_ns);
     if (r == 0)
         r = encode_limits(w, opens);
     if (r == 0)

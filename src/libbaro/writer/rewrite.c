@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing a tape from another one. include/baro/writer.h has the rules. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,6 +143,7 @@ static void rename_header(struct renamer *r, struct baro_header *ret, const stru
     *ret = *from;
     if (r->options.from_ns && ret->segment < 2)
         ret->segment = 2;
+    ret->is_stretch |= r->options.is_stretch;
     text_in(r, BARO_TEXT_HOST, NULL, ret->host, sizeof ret->host);
     text_in(r, BARO_TEXT_KERNEL, NULL, ret->kernel, sizeof ret->kernel);
     text_in(r, BARO_TEXT_BOOT_ID, NULL, ret->boot_id, sizeof ret->boot_id);
@@ -356,28 +358,48 @@ static int create(struct baro_writer *w, const char *path, struct baro_error *er
     return dir < 0 ? dir : tape_file_create(&w->file, dir, name, path, w->renamer.options.force, err);
 }
 
-static int begin(struct baro_writer *w, int fd, const struct baro_header *from, struct baro_error *err)
+/* A stretch has no steps of the clock from before it: its header has the time as the clock showed it there. */
+static int set_clock(const struct baro_writer *w, const struct baro_tape *tape, struct baro_header *ret,
+                     struct baro_error *err)
+{
+    uint64_t from_ns = w->renamer.options.from_ns;
+    int64_t shown;
+    if (!w->renamer.options.is_stretch || !from_ns)
+        return 0;
+    int r = realtime_at(tape, from_ns, &shown, err);
+    if (r == 0)
+        ret->start_realtime_ns = (int64_t)((uint64_t)shown - from_ns);
+    return r;
+}
+
+static int begin(struct baro_writer *w, int fd, const struct baro_tape *tape, struct baro_error *err)
 {
     struct baro_header header;
-    rename_header(&w->renamer, &header, from);
+    rename_header(&w->renamer, &header, baro_tape_header(tape));
     if (w->renamer.options.thinned) {
         header.thinned = w->renamer.options.thinned;
     } else {
         header.task_rules = NULL; /* the copy has the tasks themselves, and may have other commands */
         head_new_id(&header);
     }
-    int r = w->renamer.failed ? error_set(err, -ENOMEM, "out of memory")
-                              : tape_writer_new(&w->tape, fd, &header, NULL, err);
+    int r = w->renamer.failed ? error_set(err, -ENOMEM, "out of memory") : set_clock(w, tape, &header, err);
+    if (r == 0)
+        r = tape_writer_new(&w->tape, fd, &header, NULL, err);
     renamer_clear(&w->renamer);
-    if (r == 0 && w->renamer.options.thinned)
+    if (r == 0 && w->renamer.options.thinned) {
+        int64_t ahead_ns = 0;
         tape_writer_dense(w->tape);
+        r = realtime_ahead(tape, &ahead_ns, err);
+        tape_writer_clock(w->tape, ahead_ns);
+    }
     if (r == 0)
         r = tape_writer_start(w->tape, err);
     return r;
 }
 
-int baro_writer_new(struct baro_writer **ret, const char *path, const struct baro_tape *tape,
-                    const struct baro_writer_options *options, struct baro_error *err)
+/* path: NULL: the file is fd. */
+static int new_writer(struct baro_writer **ret, const char *path, int fd, const struct baro_tape *tape,
+                      const struct baro_writer_options *options, struct baro_error *err)
 {
     if (options && options->size < offsetof(struct baro_writer_options, force))
         return error_set(err, BARO_E_RANGE, "struct baro_writer_options: its size was not set");
@@ -388,12 +410,15 @@ int baro_writer_new(struct baro_writer **ret, const char *path, const struct bar
     w->renamer.options = take_options(options);
     for (int kind = 0; kind < KIND_COUNT; kind++)
         w->left_out += tape->schema.kind[kind] ? kind_extras(tape->schema.kind[kind]) : 0;
-    if (w->renamer.options.thinned && (tape->fd < 0 || fstat(tape->fd, &w->original) < 0)) {
+    if (w->renamer.options.thinned && (!path || tape->fd < 0 || fstat(tape->fd, &w->original) < 0)) {
         baro_writer_free(w);
         return error_set(err, BARO_E_RANGE, "a tape in memory has no file that could be replaced");
     }
-    int fd = create(w, path, err);
-    int r = fd < 0 ? fd : begin(w, fd, baro_tape_header(tape), err);
+    if (path)
+        fd = create(w, path, err);
+    else if ((fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
+        fd = error_set(err, -errno, "can't write the tape: %s", strerror(errno));
+    int r = fd < 0 ? fd : begin(w, fd, tape, err);
     if (r < 0) {
         if (fd >= 0 && !w->tape)
             close(fd);
@@ -403,6 +428,18 @@ int baro_writer_new(struct baro_writer **ret, const char *path, const struct bar
     w->fd = fd;
     *ret = w;
     return 0;
+}
+
+int baro_writer_new(struct baro_writer **ret, const char *path, const struct baro_tape *tape,
+                    const struct baro_writer_options *options, struct baro_error *err)
+{
+    return new_writer(ret, path, -1, tape, options, err);
+}
+
+int baro_writer_new_fd(struct baro_writer **ret, int fd, const struct baro_tape *tape,
+                       const struct baro_writer_options *options, struct baro_error *err)
+{
+    return new_writer(ret, NULL, fd, tape, options, err);
 }
 
 static int add_sample(struct baro_writer *w, const struct baro_sample *from, struct baro_error *err)
@@ -454,8 +491,8 @@ int baro_writer_add(struct baro_writer *w, const struct baro_record *record, str
     return w->failed;
 }
 
-/* Gives the copy the owner and the mode of the file that it replaces, which must not have become another one, and waits
- * until it is on the disk. */
+/* Gives the copy the owner, the mode and the time of the file that it replaces, which must not have become another one,
+ * and waits until it is on the disk. */
 static int take_place(struct baro_writer *w)
 {
     const struct stat *old = &w->original;
@@ -464,7 +501,8 @@ static int take_place(struct baro_writer *w)
     if ((old->st_uid != w->file.file.st_uid || old->st_gid != w->file.file.st_gid) &&
         fchown(w->fd, old->st_uid, old->st_gid) < 0)
         return -errno;
-    return fchmod(w->fd, old->st_mode & 0777) < 0 || fsync(w->fd) < 0 ? -errno : 0;
+    const struct timespec times[] = {old->st_atim, old->st_mtim};
+    return fchmod(w->fd, old->st_mode & 0777) < 0 || futimens(w->fd, times) < 0 || fsync(w->fd) < 0 ? -errno : 0;
 }
 
 int baro_writer_finish(struct baro_writer *w, struct baro_error *err)
@@ -475,7 +513,7 @@ int baro_writer_finish(struct baro_writer *w, struct baro_error *err)
     if (r < 0)
         return w->failed = r;
     r = w->renamer.options.thinned ? take_place(w) : 0;
-    if (r == 0)
+    if (r == 0 && w->file.dir_fd >= 0)
         r = tape_file_publish(&w->file, w->fd);
     if (r < 0)
         error_set(err, r, "can't give the tape its name: %s", strerror(-r));

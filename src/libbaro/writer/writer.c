@@ -65,6 +65,11 @@ void tape_writer_dense(struct tape_writer *w)
     w->dense = true;
 }
 
+void tape_writer_clock(struct tape_writer *w, int64_t ahead_ns)
+{
+    w->ahead_ns = ahead_ns;
+}
+
 static bool zstd_dense(ZSTD_CCtx *z)
 {
     return !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, DENSE_LEVEL)) &&
@@ -243,8 +248,11 @@ static void index_block(struct tape_writer *w, uint64_t offset)
 static void count_pending(struct tape_writer *w)
 {
     struct pending_item item;
-    for (size_t at = 0; pending_next(&w->pending, &at, &item);)
+    for (size_t at = 0; pending_next(&w->pending, &at, &item);) {
         *(item.is_exit ? &w->n_exits : &w->n_events) += 1;
+        if (!item.is_exit && event_moves_clock(&item.event))
+            w->ahead_ns = (int64_t)((uint64_t)w->ahead_ns + item.event.number);
+    }
     buf_clear(&w->pending.at);
 }
 

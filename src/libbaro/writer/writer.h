@@ -40,8 +40,11 @@ int tape_writer_start(struct tape_writer *w, struct baro_error *err);
 /* Takes less memory, for one of many tapes that a process writes at the same time. Only before the first commit. */
 void tape_writer_small(struct tape_writer *w);
 
-/* Takes more time and fewer bytes, for a tape that is not written while it is recorded. Only before the first commit. */
+/* Takes more time and fewer bytes, for a tape that is not written while it is recorded. Only before the first commit.
+ */
 void tape_writer_dense(struct tape_writer *w);
+/* The wall clock is ahead by this much because of what came before the tape. Only before the first commit. */
+void tape_writer_clock(struct tape_writer *w, int64_t ahead_ns);
 
 /* The job is idle. Frees the compressor: until the next block, frames of a few bytes go into the same zstd stream as
  * they are. Call tape_writer_wake() before the first sample of the job that is idle no longer: it begins a block. */

@@ -43,7 +43,7 @@ struct tape_writer {
 
     ZSTD_CCtx *zstd; /* NULL: tape_writer_rest() */
     int window_log;
-    bool dense; /* tape_writer_dense() */
+    bool dense;         /* tape_writer_dense() */
     struct buf preface; /* until it is written */
     struct buf record, frame;
     struct buf declaration;                   /* declaration of one kind, while it is written */
@@ -58,6 +58,7 @@ struct tape_writer {
     uint8_t job_absent[JOB_MAX], self_absent[RECORDER_MAX];
 
     struct block *block;
+    int64_t ahead_ns; /* of the wall clock: the numbers of the steps and suspends that were written */
     bool block_open;  /* the next frame may continue it */
     bool block_keyed; /* the block has a sample */
     uint8_t seq;

@@ -268,16 +268,17 @@ static int find_range(struct making *m)
 {
     const struct figure_options *o = m->options;
     uint64_t first = 0, last = 0;
-    double start = 0, wall = 0, removed = 0;
+    double start = 0, wall = 0, removed = 0, stretch = 0;
     int r = baro_tape_range(m->tape, &first, &last, m->err);
     if (r < 0)
         return r;
     fact_number(m->summary, "", "start_ns", 0, &start);
     fact_number(m->summary, "", "wall_ns", 0, &wall);
     fact_number(m->summary, "", "removed_ns", 0, &removed);
-    m->start_ns = (uint64_t)start;
-    m->from_ns = removed > start ? (uint64_t)removed : m->start_ns;
-    m->to_ns = m->start_ns + (uint64_t)wall;
+    /* Times of a stretch count from where the recording began, as those of --at. */
+    m->start_ns = fact_number(m->summary, "", "is_stretch", 0, &stretch) && stretch > 0 ? 0 : (uint64_t)start;
+    m->from_ns = (uint64_t)(removed > start ? removed : start);
+    m->to_ns = (uint64_t)start + (uint64_t)wall;
     m->to_ns = r > 0 && last > m->to_ns ? last : m->to_ns;
     if (o->to_ns) {
         m->from_ns = o->from_ns;

@@ -74,7 +74,15 @@ void page_head(struct page *p)
     page_begin_head(p, (const char *)title.at, title.len);
     buf_printf(html, "<p class=\"result\"><span class=\"pill %s\">", classes[result]);
     chart_xml_escaped(html, (const char *)end.at, end.len);
-    buf_str(html, "</span> <span class=\"wall\" data-fact=\"wall_ns\">");
+    buf_str(html, "</span>");
+    if (report_is(p->summary, "", "is_stretch")) {
+        buf_clear(&end);
+        report_stretch(p->summary, p->options->zone, &end);
+        buf_str(html, " <span class=\"stretch\">");
+        chart_xml_escaped(html, (const char *)end.at, end.len);
+        buf_str(html, "</span>");
+    }
+    buf_str(html, " <span class=\"wall\" data-fact=\"wall_ns\">");
     page_duration(html, report_u64(p->summary, "", "wall_ns"));
     buf_str(html, "</span></p>\n");
     when_and_where(p);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What part of the CPU time is attributed, what was too short to be sampled, and what the recorder cost. */
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "output/text/parts.h"
@@ -76,6 +78,23 @@ static void others_cost(struct buf *b, const struct baro_summary *s)
         buf_printf(b, ", %s", BYTES(rss));
 }
 
+/* What the kernel counted and no process is known to have used: what it spent in interrupts, and the rest. Interrupts
+ * may be counted in both: without CONFIG_IRQ_TIME_ACCOUNTING those that hit a process are in its time as well. */
+static void closure(struct lines *l, const struct baro_summary *s)
+{
+    uint64_t total = report_u64(s, "accounting", "cpu_kernel_ns"), known = report_u64(s, "accounting", "cpu_counted_ns"),
+             interrupts = report_u64(s, "host", "cpu_interrupts_ns"), stolen = report_u64(s, "host", "cpu_steal_ns"),
+             left = total > known ? total - known : 0, kernel = 0;
+    for (size_t i = 0; i < report_rows(s, "commands") && !kernel; i++) {
+        if (strcmp(report_row(s, "commands", "name", i).text, "kernel threads") == 0)
+            kernel = report_row(s, "commands", "cpu_ns", i).u64;
+    }
+    lines_say(l, "kernel threads %s, which are among them", DURATION(kernel));
+    lines_say(l, "interrupts %s", DURATION(interrupts));
+    lines_say(l, "unattributed %s, interrupts included", DURATION(left));
+    lines_say(l, "stolen %s", DURATION(stolen));
+}
+
 void report_accounted(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
@@ -87,6 +106,8 @@ void report_accounted(struct lines *l, const struct baro_summary *s)
         buf_printf(&b, " of %s attributed to processes", MARKED(cpu, fmt_duration));
         lines_part(l, &b);
     }
+    if (report_is_machine(s))
+        closure(l, s);
     unsampled(&b, s);
     lines_part(l, &b);
     if (report_text_is(s, "", "cgroup", "own"))

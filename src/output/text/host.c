@@ -10,6 +10,11 @@ bool report_is_host_only(const struct baro_summary *s)
     return report_text_is(s, "", "mode", "attach") && !report_rows(s, "targets") && !report_rows(s, "command");
 }
 
+bool report_is_machine(const struct baro_summary *s)
+{
+    return report_text_is(s, "", "cgroup", "machine");
+}
+
 /* With the reason, if there is one. */
 static void cores(struct lines *l, const struct baro_summary *s)
 {

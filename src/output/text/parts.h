@@ -64,6 +64,8 @@ void report_gpus(struct lines *l, const struct baro_summary *s);
 void report_machine(struct lines *l, const struct baro_summary *s);
 /* host.c: the lines of a tape that has the machine and no job */
 bool report_is_host_only(const struct baro_summary *s);
+/* Is the job all processes of the machine? Then the machine's figures are those of the job. */
+bool report_is_machine(const struct baro_summary *s);
 void report_host(struct lines *l, const struct baro_summary *s);
 
 #endif

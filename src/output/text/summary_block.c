@@ -8,6 +8,8 @@
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
 
+#define DAY_NS (24 * 3600 * 1000000000ull)
+
 static void put_target(struct buf *b, const struct baro_summary *s)
 {
     struct baro_value name = report_fact(s, "targets", "name");
@@ -62,6 +64,10 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
         report_end(status.absent ? -1 : (int)status.u64, limit, ret);
         return status.u64 == 0 && !*limit ? REPORT_GOOD : REPORT_BAD;
     }
+    if (report_is(s, "", "is_stretch")) {
+        buf_str(ret, "a stretch of the recording");
+        return REPORT_OTHER;
+    }
     if (report_is(s, "exit", "is_detached")) {
         buf_str(ret, is_stopped(s) ? "recording stopped, the job was running" : "recorded for");
         return REPORT_OTHER;
@@ -74,15 +80,40 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
     return running ? REPORT_OTHER : REPORT_CUT_OFF;
 }
 
+void report_stretch(const struct baro_summary *s, long zone, struct buf *ret)
+{
+    uint64_t from_ns = report_u64(s, "", "start_ns"), length_ns = report_u64(s, "", "wall_ns");
+    int64_t from = (int64_t)((uint64_t)report_fact(s, "", "start").i64 + from_ns);
+    struct buf b = {0};
+    for (int i = 0; i < 2; i++) {
+        buf_clear(&b);
+        fmt_time_zone(&b, i ? (int64_t)((uint64_t)from + length_ns) : from, zone, false);
+        if (b.failed || b.len < 19)
+            continue;
+        b.at[10] = ' ';
+        buf_str(ret, i ? " to " : "");
+        size_t day = length_ns < DAY_NS ? 11 : 0;
+        buf_add(ret, b.at + day, 19 - day);
+    }
+    buf_done(&b);
+}
+
 void report_head(struct lines *l, const struct baro_summary *s)
 {
     static const enum lines_tone tones[] = {
         [REPORT_GOOD] = TONE_GOOD, [REPORT_BAD] = TONE_BAD, [REPORT_CUT_OFF] = TONE_WARN, [REPORT_OTHER] = TONE_PLAIN};
     struct buf end = {0}, title = {0};
-    enum lines_tone tone = tones[report_result(s, l->style.running, &end)];
+    bool is_stretch = report_is(s, "", "is_stretch"), has_end = !report_fact(s, "exit", "wait_status").absent;
+    enum lines_tone tone = TONE_PLAIN;
+    if (is_stretch)
+        report_stretch(s, l->style.zone, &end);
+    if (is_stretch && has_end)
+        buf_str(&end, ", ");
+    if (!is_stretch || has_end)
+        tone = tones[report_result(s, l->style.running, &end)];
     report_title(s, &title);
     buf_byte(&title, 0);
-    buf_str(&end, report_is(s, "exit", "is_detached") && !is_stopped(s) ? " " : l->style.utf8 ? " · " : " - ");
+    buf_str(&end, report_is(s, "exit", "is_detached") && !is_stopped(s) && !is_stretch ? " " : l->style.utf8 ? " · " : " - ");
     fmt_duration(&end, report_u64(s, "", "wall_ns"));
     unsigned taken = (unsigned)utf8_columns((const char *)end.at, end.len), width = l->style.width;
     bool apart = taken + 2 + 20 > width; /* too little room for the command on this line */
@@ -142,6 +173,15 @@ static void lines_before_table(struct lines *l, const struct baro_summary *s)
         report_host(l, s);
         report_directories(l, s);
         report_gpus(l, s);
+        report_machine(l, s);
+        return;
+    }
+    if (report_is_machine(s)) {
+        report_host(l, s);
+        report_processes(l, s);
+        report_directories(l, s);
+        report_gpus(l, s);
+        report_limits(l, s);
         report_machine(l, s);
         return;
     }

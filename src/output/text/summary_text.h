@@ -49,6 +49,9 @@ void report_words(const struct baro_summary *s, struct report_style style, repor
 /* What was recorded, such as the command: raw bytes. */
 void report_title(const struct baro_summary *s, struct buf *ret);
 
+/* When a stretch of a recording was: "12:25:00 to 12:40:00"; with days, if it is longer than one. */
+void report_stretch(const struct baro_summary *s, long zone, struct buf *ret);
+
 /* How it ended, in words: "exit 0", "killed by SIGKILL", "running", ... */
 enum report_result { REPORT_GOOD, REPORT_BAD, REPORT_CUT_OFF, REPORT_OTHER };
 enum report_result report_result(const struct baro_summary *s, bool running, struct buf *ret);

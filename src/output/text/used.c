@@ -158,7 +158,7 @@ static void put_host(const struct walk *w)
 void used_rows(const struct baro_summary *s, struct report_style style, used_visit *visit, void *context)
 {
     struct walk w = {.s = s, .style = style, .visit = visit, .context = context};
-    if (report_is_host_only(s)) {
+    if (report_is_host_only(s) || report_is_machine(s)) {
         put_host(&w);
         return;
     }

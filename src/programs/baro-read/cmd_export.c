@@ -427,6 +427,8 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
         return export_jobstats(cli, argv);
     if (s->all || s->log.since_ns)
         return cli_failf(cli, "%s is for --fleet DIR", s->all ? "--all" : "--since");
+    if ((s->from || s->to) && s->follow)
+        return cli_failf(cli, "--follow goes on with what is newest; --from and --to are of the past");
     if (s->list)
         return list_kinds(cli, argv[0]);
     const char *output = s->output && strcmp(s->output, "-") == 0 ? NULL : s->output;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/growth.h"
 #include "output/rows/escaped.h"
@@ -10,9 +11,13 @@
 #include "output/text/read_fact.h"
 #include "programs/baro-read/show.h"
 #include "programs/baro-top/view.h"
+#include "programs/common/stretch.h"
 
 #define READINGS_BACK 8 /* a reading may have a time a little later than its sample */
 #define HEAD_ROWS 8
+/* What is read of a folder of segments around the moment that is shown: rates are over half a minute at most. */
+#define SHOWN_BEFORE_NS (60 * NS_PER_SEC)
+#define SHOWN_AFTER_NS (60 * NS_PER_SEC)
 
 /* ---- which sample ---- */
 
@@ -263,28 +268,31 @@ static int show(struct show *w)
 int cmd_show(struct cli *cli, const struct settings *s, char **argv)
 {
     static struct show w;
-    struct baro_tape *tape;
+    static struct settings own;
+    static struct stretch_around texts;
     struct reader_path path;
     struct moment checked;
-    w = (struct show){.cli = cli, .settings = s, .asked = s->at != NULL};
+    own = *s;
+    w = (struct show){.cli = cli, .settings = &own, .asked = s->at != NULL};
     /* Rejects bad text before a tape is opened. */
     if (s->at && moment_parse(s->at, 0, 0, &checked, &w.err) < 0)
         return cli_fail(cli, &w.err);
+    if ((s->from || s->to) && s->follow)
+        return cli_failf(cli, "--follow shows what is newest; --from and --to are of the past");
     if (s->at && s->follow)
         return cli_failf(cli, "--at and --follow exclude each other");
     if (s->json && s->count)
         return cli_failf(cli, "--top and --json exclude each other: JSON has all processes");
-    int status = reader_open(cli, argv[0], &tape, &path);
-    if (status)
-        return status;
-    baro_tape_close(tape);
+    if (reader_find(argv[0], &path, &w.err) < 0 ||
+        reader_around(&own, path.at, SHOWN_BEFORE_NS, SHOWN_AFTER_NS, &texts, &w.err) < 0)
+        return cli_fail(cli, &w.err);
     memcpy(w.feed.path, path.at, sizeof(path.at));
-    w.feed.task_rules = reader_task_rules(s);
+    w.feed.settings = &own;
     ui_init(&w.ui);
     if (feed_open(&w.feed, &w.err) < 0)
         return cli_fail(cli, &w.err);
     w.feed.rates_over_ns = GROWTH_SHORT_NS;
-    status = show(&w);
+    int status = show(&w);
     feed_close(&w.feed);
     instant_done(&w.instant);
     model_done(&w.model);

@@ -386,11 +386,14 @@ static int list_several(const struct cli *cli, const struct settings *s, const s
     struct tape_rows rows = {0};
     struct buf text = {0};
     struct baro_error err = BARO_ERROR_INIT;
-    if (s->json || s->by != BY_NOTHING)
+    if (s->json || s->from || s->to || s->by != BY_NOTHING)
         return cli_failf(cli,
                          "%s is for one tape, and here are %zu: name one, or use `baro report -o FILE.json`, which "
                          "takes several",
-                         s->json ? "--json" : "--by", list->n);
+                         s->json                 ? "--json"
+                         : s->from || s->to      ? "--from"
+                                                 : "--by",
+                         list->n);
     int code = tape_rows_of_list(&rows, list, &err);
     if (code >= 0) {
         tape_rows_table(cli, rows.at, rows.n, &text);
@@ -436,7 +439,7 @@ static int summarize_several(const struct cli *cli, const struct settings *s, co
     struct baro_error err = BARO_ERROR_INIT;
     int found = rank_tapes_find(list, false, &tapes, &err);
     int status = found < 0                      ? cli_fail(cli, &err)
-                 : found && s->by == BY_NOTHING ? summarize_ranks(cli, s, &tapes)
+                 : found && s->by == BY_NOTHING && !s->from && !s->to ? summarize_ranks(cli, s, &tapes)
                                                 : list_several(cli, s, list, argv);
     rank_tapes_done(&tapes);
     return status;

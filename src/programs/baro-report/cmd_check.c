@@ -147,8 +147,7 @@ static int add_tape(struct check *c, const struct listed_tape *t)
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape *tape = NULL;
     struct baro_fold *fold = NULL;
-    int status, code = t->is_unread ? -1 : baro_tape_open(&tape, t->path, &err);
-    code = code < 0 ? code : reader_set_tasks(c->cli->settings, tape, &err);
+    int status, code = t->is_unread ? -1 : reader_open_path(c->cli->settings, t->path, &tape, &err);
     code = code < 0 ? code : baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, &err);
     if (code < 0) {
         status = refuse_tape(c, t->is_unread ? &t->reason : &err);

@@ -7,7 +7,6 @@
 #include "base/span.h"
 #include "output/text/parts.h"
 #include "programs/baro-report/plotted.h"
-#include "programs/common/moment.h"
 #include "programs/common/output.h"
 
 #define TAPES_MAX ((size_t)CHART_COLORS)
@@ -36,54 +35,26 @@ static int open_one(struct plot_job *p, const char *name)
     return plotted_open(&p->one[p->n++], p->cli, name);
 }
 
-/* ---- the stretch of time ---- */
-
-static int moment_of(const struct plot_job *p, const char *option, const char *text, uint64_t otherwise, uint64_t *ret)
+/* The same time for all tapes, counted from the start of each. */
+static int find_axis(const struct plot_job *p, uint64_t *ret_from, uint64_t *ret_to)
 {
-    const struct plotted *one = &p->one[0];
-    struct baro_error err = BARO_ERROR_INIT;
-    struct moment m;
-    *ret = otherwise;
-    if (!text)
-        return 0;
-    uint64_t length = one->end_ns - one->start_ns;
-    if (moment_on_tape(text, one->tape, one->start_ns, length, &m, &err) < 0)
-        return cli_failf(p->cli, "%s: %s", option, err.text);
-    if (m.kind == MOMENT_PEAK)
-        return cli_failf(p->cli, "%s: peak is a moment for `baro show`; write a time such as +90s", option);
-    /* What is before the beginning or after the end is left out, unless nothing is left then. */
-    if ((m.ns < 0) == (strcmp(option, "--to") == 0) &&
-        moment_outside(text, &m, baro_tape_header(one->tape), length, &err) < 0)
-        return cli_failf(p->cli, "%s %s", option, err.text);
-    int64_t at = m.kind == MOMENT_START ? 0 : m.kind == MOMENT_END ? (int64_t)length : m.ns;
-    *ret = at < 0 ? 0 : (uint64_t)at;
-    return 0;
-}
-
-/* Uses the same stretch for all tapes, counted from the start of each. */
-static int stretch(const struct plot_job *p, uint64_t *ret_from, uint64_t *ret_to)
-{
-    uint64_t longest = 1, earliest = UINT64_MAX;
+    *ret_to = 1;
+    *ret_from = UINT64_MAX;
     for (size_t i = 0; i < p->n; i++) {
         const struct plotted *one = &p->one[i];
         uint64_t length = one->end_ns - one->start_ns, removed = plotted_fact_ns(one->summary, "removed_ns");
         uint64_t first = removed > one->start_ns ? removed - one->start_ns : 0;
-        longest = length > longest ? length : longest;
-        earliest = first < earliest ? first : earliest;
+        *ret_to = length > *ret_to ? length : *ret_to;
+        *ret_from = first < *ret_from ? first : *ret_from;
     }
-    int status = moment_of(p, "--from", p->s->from, earliest, ret_from);
-    if (!status)
-        status = moment_of(p, "--to", p->s->to, longest, ret_to);
-    if (!status && *ret_to <= *ret_from)
-        status = cli_failf(p->cli, "--to is not after --from");
-    return status;
+    return *ret_to > *ret_from ? 0 : cli_failf(p->cli, "the stretch of time is empty");
 }
 
 /* what: the figure or metric; NULL: the default figures. */
 static int make_figures(struct plot_job *p, const char *what)
 {
     uint64_t from, to;
-    int status = stretch(p, &from, &to);
+    int status = find_axis(p, &from, &to);
     bool host_only = report_is_host_only(p->one[0].summary);
     const char *const ids[] = {what        ? what
                                : host_only ? "host_cpu"

@@ -149,7 +149,7 @@ static int fail_report(const struct report_job *j, int code, struct baro_error *
 static int write_page(const struct report_job *j, struct output *o, struct baro_error *err)
 {
     const struct listed_tape *t = &j->several.list.at[0];
-    struct document d = {.task_rules = j->several.task_rules, .path = t->path, .name = t->name};
+    struct document d = {.settings = j->s, .path = t->path, .name = t->name};
     int code = document_open(&d, err);
     char machine[NAME_MAX + 1] = "";
     struct page_options options = {.tape_name = d.name, .zone = d.zone, .machine_name = machine};
@@ -254,7 +254,7 @@ static int add_to_github(struct report_job *j)
 /* If one of several tapes cannot be read, the report is written, but the command fails. */
 int cmd_report(struct cli *cli, const struct settings *s, char **argv)
 {
-    struct report_job j = {.cli = cli, .s = s, .several.task_rules = reader_task_rules(s)};
+    struct report_job j = {.cli = cli, .s = s, .several.settings = s};
     struct tape_list *list = &j.several.list;
     struct baro_error err = BARO_ERROR_INIT;
     int status;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/baro-report/document.h"
 
+#include "programs/common/tape_args.h"
 #include "programs/common/zone.h"
 
 int document_open(struct document *d, struct baro_error *err)
 {
-    int r = baro_tape_open(&d->tape, d->path, err);
-    if (r >= 0 && d->task_rules)
-        r = baro_tape_set_tasks(d->tape, d->task_rules, err);
+    int r = reader_open_path(d->settings, d->path, &d->tape, err);
     if (r < 0)
         return r;
     d->header = baro_tape_header(d->tape);

@@ -5,9 +5,10 @@
 
 #include "baro/baro.h"
 #include "base/json.h"
+#include "programs/common/settings.h"
 
 struct document {
-    const char *task_rules; /* for baro_tape_set_tasks(); NULL: none */
+    const struct settings *settings; /* for reader_open_path() */
     const char *path;       /* of the tape */
     const char *name;       /* of the tape in the report */
     size_t number;          /* number of the tape in a report of several, from 1; 0: a report of one */

@@ -31,7 +31,7 @@ static int read_tape(struct several *s, size_t i, document_section *section, voi
 {
     struct listed_tape *t = &s->list.at[i];
     struct document d = {
-        .task_rules = s->task_rules, .path = t->path, .name = t->name, .number = s->list.is_several ? i + 1 : 0};
+        .settings = s->settings, .path = t->path, .name = t->name, .number = s->list.is_several ? i + 1 : 0};
     int r = document_read(&d, &t->reason);
     if (r >= 0)
         r = section(&d, context, &t->section, &t->reason);

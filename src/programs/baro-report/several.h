@@ -10,7 +10,7 @@
 struct several {
     struct tape_list list;
     size_t read, running;                     /* number of tapes; running: among those that were read */
-    const char *task_rules;                   /* of all tapes; NULL: none */
+    const struct settings *settings;          /* of all tapes, for reader_open_path() */
     struct baro_combined cpu, processes, rss; /* of the tapes that were read; rss: the highest peak of a tape */
     const char *rss_name;                     /* name of that tape */
     bool has_all;                             /* sections of all tapes are written, not only of those that failed */

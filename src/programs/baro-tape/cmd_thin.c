@@ -105,12 +105,12 @@ static int read_samples(struct baro_tape *tape, struct thinning *t, struct baro_
     return code;
 }
 
-static int choose(void *context, const struct baro_record *r)
+static bool choose(void *context, const struct baro_record *r)
 {
     struct thinning *t = context;
     if (r->kind != BARO_RECORD_SAMPLE)
-        return 1;
-    return t->next < t->n ? t->at[t->next++].stays : 1; /* the last recorder has written more */
+        return true;
+    return t->next >= t->n || t->at[t->next++].stays; /* what a recorder has written meanwhile stays */
 }
 
 /* ---- one segment ---- */
@@ -126,14 +126,18 @@ static uint64_t bytes_of(const char *path)
     return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-/* Is the segment whole, and was its last sample taken before that time? */
-static bool is_due(struct baro_tape *tape, int64_t before_realtime_ns)
+/* Was the segment written before that time, and not thinned since? The time of its file is that of its last sample, and
+ * its copy gets the same. */
+static bool is_old(const char *path, int64_t before_realtime_ns)
 {
-    uint64_t first_ns, last_ns;
-    int64_t last;
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_mtim.tv_sec < before_realtime_ns / (int64_t)NS_PER_SEC;
+}
+
+static bool is_due(const struct baro_tape *tape)
+{
     return baro_header_segment(baro_tape_header(tape)) && !baro_header_thinned(baro_tape_header(tape)) &&
-           baro_tape_state(tape) != BARO_TAPE_RUNNING && baro_tape_range(tape, &first_ns, &last_ns, NULL) > 0 &&
-           baro_tape_realtime_ns(tape, last_ns, &last, NULL) == 0 && last < before_realtime_ns;
+           baro_tape_state(tape) != BARO_TAPE_RUNNING;
 }
 
 /* The rules of tasks stay in the header, so the copy has no tasks of its own. */
@@ -143,13 +147,15 @@ static int thin_segment(const struct cli *cli, const char *path, int64_t before_
     struct baro_writer_options options = BARO_WRITER_OPTIONS_INIT;
     struct baro_tape *tape;
     struct thinning t = {0};
+    if (!is_old(path, before_ns))
+        return 0;
     if (baro_tape_open(&tape, path, &err) < 0) {
         if (err.code != -ENOENT) /* else the recorder has removed it */
             cli_note(cli, "%s; it is left as it is", err.text);
         return 0;
     }
     int status = 0;
-    if (is_due(tape, before_ns)) {
+    if (is_due(tape)) {
         options.force = true;
         options.thinned = EVERY;
         uint64_t before = bytes_of(path);

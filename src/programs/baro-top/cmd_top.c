@@ -15,6 +15,9 @@
 #include "programs/common/moment.h"
 
 #define ONCE_HEAD 8
+/* What is read of a folder of segments around the moment of --at. */
+#define SHOWN_BEFORE_NS (600 * NS_PER_SEC)
+#define SHOWN_AFTER_NS (300 * NS_PER_SEC)
 #define ONCE_ROWS 25 /* processes that are printed, unless the user says how many */
 /* The summary and the timeline are finished again after this many times the time that finishing took; at the latest
  * after FINISH_MOST_NS. */
@@ -198,7 +201,10 @@ static int open_tape(struct top *t, const char *name)
         memcpy(t->feed.path, path.at, sizeof(t->feed.path));
     if (status)
         return status;
-    t->feed.task_rules = reader_task_rules(t->cli->settings);
+    t->own = *t->settings;
+    if (reader_around(&t->own, t->feed.path, SHOWN_BEFORE_NS, SHOWN_AFTER_NS, &t->around, &t->err) < 0)
+        return cli_fail(t->cli, &t->err);
+    t->settings = t->feed.settings = &t->own;
     return feed_open(&t->feed, &t->err) < 0 ? cli_fail(t->cli, &t->err) : 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/growth.h"
+#include "programs/common/tape_args.h"
 
 #define RECORDS_A_CHECK 64 /* this many records are read before the clock is checked */
 
@@ -16,14 +17,10 @@ int feed_open(struct feed *f, struct baro_error *err)
     f->metric = metrics_find();
     f->rates_over_ns = FEED_STEP_NS;
     curves_init(&f->curves);
-    int code = baro_tape_open(&f->tape, f->path, err);
+    int code = reader_open_path(f->settings, f->path, &f->tape, err);
     if (code < 0)
         return code;
-    code = baro_tape_open(&f->other, f->path, err);
-    if (code >= 0 && f->task_rules)
-        code = baro_tape_set_tasks(f->tape, f->task_rules, err);
-    if (code >= 0 && f->task_rules)
-        code = baro_tape_set_tasks(f->other, f->task_rules, err);
+    code = reader_open_path(f->settings, f->path, &f->other, err);
     if (code >= 0)
         code = baro_fold_new(&f->fold, baro_tape_header(f->tape),
                              f->is_judged ? BARO_FOLD_VERDICTS : BARO_FOLD_TIMELINE, err);

@@ -14,6 +14,7 @@
 #include "programs/baro-top/instant.h"
 #include "programs/baro-top/memory.h"
 #include "programs/baro-top/metrics.h"
+#include "programs/common/settings.h"
 
 /* Minimum distance between two samples that are shown, and (but feed.rates_over_ns) between a sample and the one that
  * its rates are computed from. */
@@ -31,7 +32,7 @@ struct feed_base {
 
 struct feed {
     char path[PATH_MAX];
-    const char *task_rules; /* for baro_tape_set_tasks(); NULL: none */
+    const struct settings *settings; /* for reader_open_path(); NULL: none */
     uint64_t rates_over_ns; /* in feed_at(); feed_open() sets FEED_STEP_NS */
     struct metrics metric;
     struct baro_tape *tape, *other;

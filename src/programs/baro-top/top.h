@@ -8,11 +8,14 @@
 #include "programs/baro-top/model.h"
 #include "programs/baro-top/ui.h"
 #include "programs/common/cli.h"
+#include "programs/common/stretch.h"
 #include "programs/common/tape_args.h"
 
 struct top {
     struct cli *cli;
     const struct settings *settings;
+    struct settings own; /* with the stretch around the moment of --at */
+    struct stretch_around around;
     struct feed feed;
     struct model model;
     struct ui ui;

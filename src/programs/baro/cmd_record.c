@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "kernel/proc/procfs.h"
+#include "libbaro/metric/ids.h"
 #include "libbaro/sample/sample.h"
 #include "programs/baro/follower.h"
 #include "programs/baro/options_select.h"
@@ -186,12 +187,22 @@ static int check_targets(struct cli *cli, const struct record_settings *s)
                          selects         ? "match"
                          : select->under ? "under"
                                          : "user");
+    bool named = s->n_pids || s->cgroup || selects || select->file;
+    if (s->all && (named || s->machine || select->under || !s->children))
+        return cli_failf(cli, "--all and %s: one of them",
+                         s->n_pids         ? "--pid"
+                         : s->cgroup       ? "--cgroup"
+                         : selects         ? "--match"
+                         : select->file    ? "--tasks"
+                         : select->under   ? "--under"
+                         : s->machine      ? "--host"
+                                           : "--no-children");
     bool alone = s->machine && !s->n_pids && !s->cgroup && !selects && !select->file;
     if (!selects && (select->has_uid || (select->under && !alone) || select->children || select->on))
         return cli_failf(cli, "--user, --under, --children and --match-on go with --match, --task or --exact");
-    if (!s->n_pids && !s->cgroup && !s->machine && !selects && !select->file)
-        return cli_failf(cli, "what is to be recorded? Give --pid N, --cgroup PATH, --match REGEX, --tasks FILE, or "
-                              "--host for the machine alone");
+    if (!named && !s->machine && !s->all)
+        return cli_failf(cli, "what is to be recorded? Give --pid N, --cgroup PATH, --match REGEX, --tasks FILE, --all "
+                              "for all processes, or --host for the machine alone");
     if (select->file && (s->n_pids || s->cgroup))
         return cli_failf(cli, "--tasks and %s: one of them; the tasks of a file have keys for that",
                          s->n_pids ? "--pid" : "--cgroup");
@@ -221,7 +232,7 @@ static void target_of(const struct record_settings *s, const struct task_file *f
     else if (s->select.n_rules)
         snprintf(name, cap, "tasks");
     else
-        snprintf(name, cap, "host");
+        snprintf(name, cap, s->all ? "machine" : "host");
 }
 
 /* Opens the user's file of --events, which is not removed at the end. Opening does not wait, as the file could be a
@@ -295,6 +306,23 @@ static int open_marks(const struct record_settings *s, struct marks_file *ret, s
     return 0;
 }
 
+/* Of all processes of a machine is not read, unless the user asks for it, what costs more than all the rest: memory
+ * that is shared, descriptors, and each thread. */
+static void record_thin(struct record_options *o)
+{
+    const unsigned costly = BARO_SOURCE_SMAPS | BARO_SOURCE_FD | BARO_SOURCE_SCHEDSTAT | BARO_SOURCE_TASKS;
+    uint64_t standard = 0;
+    metric_parse_list("default", &standard, NULL);
+    if (!o->pace.interval_ns)
+        o->pace.interval_ns = NS_PER_SEC;
+    if (o->scope.wanted != standard)
+        return;
+    for (int i = 0; i < PROCESS_MAX; i++) {
+        if (metric_source(BARO_KIND_PROCESS, i) & costly)
+            o->scope.wanted &= ~(UINT64_C(1) << i);
+    }
+}
+
 static int record(struct cli *cli, const struct record_settings *s, const char *name,
                   const struct select_options *selection, const char *rules, struct background *background)
 {
@@ -325,7 +353,10 @@ static int record(struct cli *cli, const struct record_settings *s, const char *
     options.task_rules = selection->rules->n_tasks && is_named ? rules : NULL;
     options.attach.starter = background->starter;
     options.on.accepted = s->background ? accept_targets : NULL;
-    options.attach.host_alone = !s->n_pids && !s->cgroup && !options.attach.select;
+    options.attach.all = s->all;
+    if (s->all)
+        record_thin(&options);
+    options.attach.host_alone = !s->n_pids && !s->cgroup && !options.attach.select && !s->all;
     options.attach.under = options.attach.host_alone ? s->select.under : 0;
     options.no_events |= options.attach.host_alone; /* the ends of processes are not needed */
     int code = record_attach(&options, &end, &err);

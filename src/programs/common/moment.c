@@ -16,7 +16,7 @@
 static int wrong(const char *text, struct baro_error *err)
 {
     return error_set(err, BARO_E_SYNTAX,
-                     "invalid time '%s': write +90s, -10s, 50%%, start, end, peak, 12:30:05 or 2026-11-21T12:30:05Z",
+                     "invalid time '%s': write +90s, -10s, 50%%, start, end, peak, 12:30:05, 'yesterday 12:30' or 2026-11-21T12:30:05Z",
                      text);
 }
 
@@ -123,24 +123,55 @@ static int absolute(const char *text, int64_t start_realtime_ns, struct moment *
     return 0;
 }
 
-/* Finds the first such time of day at or after the start. If that is after the end, it stays: the last one before
- * the start would not be better. */
-static int time_of_day(const char *text, int64_t start_realtime_ns, struct moment *ret, struct baro_error *err)
+/* The time of day on the local day of an instant, or so many days later. Returns false if the text is none. */
+static bool on_day_of(const char *text, int64_t realtime_ns, int days, int64_t start_realtime_ns, struct moment *ret)
 {
     struct span s = span_str(text);
     struct tm t;
     int64_t fraction;
-    time_t start = (time_t)(start_realtime_ns / (int64_t)NS_PER_SEC);
+    time_t when = (time_t)(realtime_ns / (int64_t)NS_PER_SEC);
     zone_init();
-    if (!localtime_r(&start, &t) || !clock_time(&s, &t, &fraction, &ret->unit_ns) || s.len)
-        return wrong(text, err);
+    if (!localtime_r(&when, &t) || !clock_time(&s, &t, &fraction, &ret->unit_ns) || s.len)
+        return false;
     t.tm_isdst = -1;
+    t.tm_mday += days;
     ret->ns = ns_since_start(mktime(&t), fraction, start_realtime_ns);
-    /* "12:30" of a run that began at 12:30:20 means that minute, not the same time on the next day. */
-    if (ret->ns < -60 * (int64_t)NS_PER_SEC)
-        ret->ns += DAY_NS;
+    return true;
+}
+
+/* "12:30" of a run that began at 12:30:20 means that minute, not the same time on the next day. */
+#define BEFORE_START (-60 * (int64_t)NS_PER_SEC)
+
+/* Finds the last such time of day at or before the end, when the clock showed `last`. If that is before the start, it
+ * is the first one after the start: the one before would not be better. */
+static int time_of_day(const char *text, int64_t start_realtime_ns, int64_t last, struct moment *ret,
+                       struct baro_error *err)
+{
+    int64_t end = ns_since_start(0, last, start_realtime_ns);
+    if (!on_day_of(text, last, 0, start_realtime_ns, ret))
+        return wrong(text, err);
+    if (ret->ns > end)
+        on_day_of(text, last, -1, start_realtime_ns, ret);
+    if (ret->ns < BEFORE_START)
+        on_day_of(text, start_realtime_ns, 0, start_realtime_ns, ret);
+    if (ret->ns < BEFORE_START)
+        on_day_of(text, start_realtime_ns, 1, start_realtime_ns, ret);
     ret->is_wall = ret->is_of_a_day = true;
     return 0;
+}
+
+/* "yesterday 12:30" and "today 12:30", by the clock of the reader. Returns false if the text is none of these. */
+static bool on_named_day(const char *text, int64_t start_realtime_ns, struct moment *ret)
+{
+    static const char *const days[] = {"today ", "yesterday "};
+    for (int i = 0; i < 2; i++) {
+        size_t len = strlen(days[i]);
+        if (strncmp(text, days[i], len) != 0 || !on_day_of(text + len, clock_realtime_ns(), -i, start_realtime_ns, ret))
+            continue;
+        ret->is_wall = true;
+        return true;
+    }
+    return false;
 }
 
 /* Returns how exact a duration is that parse_duration() takes: the last digit of "+4.83s" stands for 10 ms. Whole
@@ -205,7 +236,12 @@ static bool is_named_moment(const char *text, struct moment *ret)
     return false;
 }
 
-int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, struct moment *ret,
+static int64_t later(int64_t realtime_ns, uint64_t ns)
+{
+    return (int64_t)((uint64_t)realtime_ns + ns);
+}
+
+static int parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, int64_t last, struct moment *ret,
                  struct baro_error *err)
 {
     size_t len = strlen(text);
@@ -217,8 +253,16 @@ int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, s
     if (len > 1 && text[len - 1] == '%')
         return percent(text, end_ns, ret, err);
     if (len > 2 && text[2] == ':')
-        return time_of_day(text, start_realtime_ns, ret, err);
+        return time_of_day(text, start_realtime_ns, last, ret, err);
+    if (on_named_day(text, start_realtime_ns, ret))
+        return 0;
     return absolute(text, start_realtime_ns, ret, err);
+}
+
+int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, struct moment *ret,
+                 struct baro_error *err)
+{
+    return parse(text, start_realtime_ns, end_ns, later(start_realtime_ns, end_ns), ret, err);
 }
 
 /* A clock that was set back may have shown the time of day on the day before the tape began. */
@@ -227,7 +271,11 @@ int moment_on_tape(const char *text, struct baro_tape *tape, uint64_t origin_ns,
 {
     int64_t begin = (int64_t)((uint64_t)baro_header_start_realtime_ns(baro_tape_header(tape)) + origin_ns);
     int64_t at_ns = 0, origin = (int64_t)origin_ns, end = (int64_t)(origin_ns + end_ns);
-    int code = moment_parse(text, begin, end_ns, ret, err);
+    int64_t last = later(begin, end_ns);
+    bool is_clock = strlen(text) > 2 && text[2] == ':';
+    int code = is_clock ? baro_tape_realtime_ns(tape, origin_ns + end_ns, &last, err) : 0;
+    if (code == 0)
+        code = parse(text, begin, end_ns, last, ret, err);
     if (code < 0 || !ret->is_wall)
         return code;
     int64_t wall = (int64_t)((uint64_t)begin + (uint64_t)ret->ns);

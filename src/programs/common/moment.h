@@ -24,8 +24,8 @@ struct moment {
 
 /*
  * "+90s" since the tape began, "-10s" before its end, "50%" of its length, "0" and "start", "end", "peak", "12:30" or
- * "12:30:05" on the local day on which the tape began (or the next one, if that is not before its end), ISO 8601 with
- * or without zone (without: local time). All forms in which moments are printed are among them. Returns 0 or
+ * "12:30:05" on the last local day on which the tape has it, "yesterday 12:30", ISO 8601 with or without zone (without:
+ * local time). All forms in which moments are printed are among them. Returns 0 or
  * BARO_E_SYNTAX.
  */
 int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, struct moment *ret,

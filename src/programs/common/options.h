@@ -78,6 +78,12 @@ void task_lines_add(struct buf *lines, const struct task_line *line);
     PARSED("tag", 0, "KEY=VALUE", tags, take_tag, "a tag of the recording, for lists and filters; may be repeated")
 #define NOTE_OPTION                                                                                                    \
     PARSED("note", 0, "TEXT", record.note, take_note, "a note on the recording, for baro ls: the tag note")
+/* Which stretch of the tape a command reads: programs/common/stretch.h. */
+#define STRETCH_OPTIONS                                                                                                \
+    TEXT("from", 0, "TIME", from,                                                                                      \
+         "only the stretch from TIME on: +90s, -10s (before the end), 50%, 12:30, \"yesterday 12:30\" or ISO 8601 "     \
+         "(baro help moments)"),                                                                                       \
+        TEXT("to", 0, "TIME", to, "the stretch ends at TIME (default: end)")
 #define JSON_OPTION SETS("json", 0, json, "write JSON")
 /* The last rows of each table. */
 #define END                                                                                                            \

@@ -43,6 +43,7 @@ const struct opt options_summary[] = {
     CHOICE("by", 0, "WHAT", by, bys,
            "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record); "
            "step: by each step, such as a compile, with the chain that held the job up"),
+    STRETCH_OPTIONS,
     PARSED("carbon", 0, "GRAMS", carbon, take_carbon,
            "what a kWh of your grid emits, 350g/kWh: also says what that is for the energy that was recorded"),
     TASK_OPTIONS,
@@ -56,6 +57,7 @@ const struct opt options_show[] = {
          "end)"),
     CHOICE("pick", 0, "WHICH", pick, picks,
            "which sample, if none is at TIME: the one before (the default), the nearest, or the one after"),
+    STRETCH_OPTIONS,
     SETS("follow", 'f', follow, "print the newest sample again and again until the recording ends"),
     PARSED("top", 'n', "N", count, take_count,
            "print the N processes that use most CPU, or all (default: all; with --follow as many as fit)"),
@@ -69,6 +71,7 @@ const struct opt options_top[] = {
     SETS("once", 0, once, "print the view once, and end"),
     TEXT("at", 'a', "TIME", at,
          "begin at this moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601"),
+    STRETCH_OPTIONS,
     PARSED("lines", 'n', "N", count, take_count, "print this many processes, or all (default: 25)"),
     TASK_OPTIONS,
     END,
@@ -100,6 +103,7 @@ const struct opt options_export[] = {
     CHOICE("dialect", 'd', "NAME", dialect, dialect_names,
            "CSV as another program writes it, such as spare-cores (of process or host), pytyche-cpu or oasislmf; "
            "--list has all"),
+    STRETCH_OPTIONS,
     TASK_OPTIONS,
     SETS("smi-rounding", 0, smi_rounding,
          "with --dialect: GPU values as nvidia-smi rounds them, whole percents and whole MiB of each device"),
@@ -132,6 +136,7 @@ const struct opt options_report[] = {
          .completes = OPT_A_FILE),
     CHOICE("format", 'F', "FORMAT", report_format, report_format_names,
            "html, markdown or json (default: by the end of FILE)"),
+    STRETCH_OPTIONS,
     TASK_OPTIONS,
     SETS("github", 0, github, "append Markdown to the job summary of GitHub Actions: the file in $GITHUB_STEP_SUMMARY"),
     SETS("force", 0, force, "replace FILE if it exists"),
@@ -168,6 +173,7 @@ const struct opt options_diff[] = {
     CHOICE(
         "by", 0, "WHAT", by, diff_bys,
         "step: the steps, such as compiles, of one run before and one after that are new, gone or used more CPU time"),
+    STRETCH_OPTIONS,
     SETS("markdown", 0, markdown, "write Markdown, as for a pull request"),
     TEXT("output", 'o', "FILE", output,
          "write to FILE.html, a page with the curves of both over each other, FILE.md, FILE.json or FILE.txt, which "
@@ -289,9 +295,7 @@ const struct opt options_plot[] = {
     TEXT("output", 'o', "FILE", output,
          "write to FILE.svg, FILE.png or FILE.txt, which must not exist (default: the terminal)",
          .completes = OPT_A_FILE),
-    TEXT("from", 0, "TIME", from,
-         "begin at TIME: +90s, -10s (before the end), 50%, 12:30:05 or ISO 8601 (default: start)"),
-    TEXT("to", 0, "TIME", to, "end at TIME (default: end)"),
+    STRETCH_OPTIONS,
     PARSED("width", 0, "N", width, take_width,
            "columns in the terminal (default: its width), or pixels of a picture (default: 900)"),
     PARSED("height", 0, "N", height, take_height,

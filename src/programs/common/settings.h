@@ -94,6 +94,7 @@ struct record_settings {
     const char *note;             /* on the recording; NULL: none */
     bool host;                    /* the machine is recorded, too */
     bool machine;                 /* record: --host was given: the machine, with no process if none was named */
+    bool all;                     /* record: all processes of the machine */
     uint64_t for_ns;              /* record: for so long; 0: until it is over */
     bool children;                /* record: descendants too */
     int32_t pids[SETTINGS_PIDS_MAX];

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/fmt.h"
+#include "programs/common/stretch.h"
 #include "programs/common/tape_list.h"
 
 /* A folder of tapes stands for the only tape in it; one with segments is a tape itself. */
@@ -38,28 +39,50 @@ int reader_find(const char *name, struct reader_path *ret, struct baro_error *er
     return code < 0 ? code : find_in_folder(ret, err);
 }
 
-int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path)
+int reader_open_path(const struct settings *s, const char *path, struct baro_tape **ret, struct baro_error *err)
+{
+    const char *rules = s && s->tasks.lines.len ? (const char *)s->tasks.lines.at : NULL;
+    int code = s && (s->from || s->to) ? stretch_open(path, s->from, s->to, ret, err) : baro_tape_open(ret, path, err);
+    if (code < 0 || !rules)
+        return code;
+    code = baro_tape_set_tasks(*ret, rules, err);
+    if (code < 0) {
+        baro_tape_close(*ret);
+        *ret = NULL;
+    }
+    return code;
+}
+
+static int open_named(const struct cli *cli, const char *name, const struct settings *s, struct baro_tape **ret,
+                      struct reader_path *ret_path)
 {
     struct baro_error err = BARO_ERROR_INIT;
     int code = reader_find(name, ret_path, &err);
     if (code >= 0)
-        code = baro_tape_open(ret, ret_path->at, &err);
-    if (code >= 0 && reader_set_tasks(cli->settings, *ret, &err) < 0) {
-        baro_tape_close(*ret);
-        code = -1;
-    }
+        code = reader_open_path(s, ret_path->at, ret, &err);
     return code < 0 ? cli_fail(cli, &err) : 0;
 }
 
-int reader_set_tasks(const struct settings *s, struct baro_tape *tape, struct baro_error *err)
+int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path)
 {
-    const char *rules = reader_task_rules(s);
-    return rules ? baro_tape_set_tasks(tape, rules, err) : 0;
+    return open_named(cli, name, cli->settings, ret, ret_path);
 }
 
-const char *reader_task_rules(const struct settings *s)
+int reader_open_whole(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path)
 {
-    return s && s->tasks.lines.len ? (const char *)s->tasks.lines.at : NULL;
+    return open_named(cli, name, NULL, ret, ret_path);
+}
+
+int reader_around(struct settings *s, const char *path, uint64_t before_ns, uint64_t after_ns,
+                  struct stretch_around *ret_texts, struct baro_error *err)
+{
+    int code = s->at && !s->from && !s->to ? stretch_around(path, s->at, before_ns, after_ns, ret_texts, err) : 0;
+    if (code > 0) {
+        s->at = ret_texts->at;
+        s->from = ret_texts->from;
+        s->to = ret_texts->to;
+    }
+    return code < 0 ? code : 0;
 }
 
 /* An error is reported by the read that follows. */

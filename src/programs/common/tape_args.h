@@ -16,13 +16,19 @@ struct reader_path {
 /* Finds the tape that a user named (NULL: @last): a file, a folder of segments, or a folder with one tape in it.
  * Returns 0 or a negative code. */
 int reader_find(const char *name, struct reader_path *ret, struct baro_error *err);
+/* Opens the tape at a path, with the tasks of --task and --tasks; with --from and --to the stretch of it
+ * (stretch_open()). All that reads a tape opens it with this. Returns 0 or a negative code. */
+int reader_open_path(const struct settings *s, const char *path, struct baro_tape **ret, struct baro_error *err);
 /* Finds and opens the tape that a user named (NULL: @last). Returns 0, or the exit status of a failure that was
- * reported. */
+ * reported. _whole: without tasks, and all of it. */
+int reader_open_whole(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path);
 int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path);
 
-/* The rules of --task and --tasks, NULL if there are none; gives them to a tape, and returns 0 or a negative code. */
-const char *reader_task_rules(const struct settings *s);
-int reader_set_tasks(const struct settings *s, struct baro_tape *tape, struct baro_error *err);
+/* Reads of a folder of segments only what is around the moment of --at: sets --from, --to and --at. ret_texts has what
+ * these then point to. Returns 0 or a negative code. */
+struct stretch_around;
+int reader_around(struct settings *s, const char *path, uint64_t before_ns, uint64_t after_ns,
+                  struct stretch_around *ret_texts, struct baro_error *err);
 
 /* Waits until a growing tape has more to read. Returns false if all of it was read, and the tape is complete, was
  * removed or replaced, or has no writer any more. */

@@ -67,13 +67,19 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     cgroup_row_init(&s->cgroups, g, &s->host, &s->own);
     if (processes_init(&s->processes, g, &s->memory, &s->group) < 0)
         return error_set(err, -ENOMEM, "out of memory");
+    machine_init(&s->machine, g, &s->host);
     sampler_add(s, &processes_collector, &s->processes);
+    if (options->whole) {
+        sampler_add(s, &machine_collector, &s->machine);
+        sampler_add(s, &machine_briefs_collector, &s->machine);
+    }
     sampler_add(s, &memory_collector, &s->memory);
     sampler_add(s, &task_collector, &s->tasks); /* what control groups of tasks used is part of the job's total */
     sampler_add(s, &socket_collector, &s->sockets);
     sampler_add(s, &job_collector, &s->job);
     sampler_add(s, &host_collector, &s->host);
-    sampler_add(s, &cgroup_collector, &s->cgroups);
+    sampler_add(s, options->whole ? &machine_groups_collector : &cgroup_collector,
+                options->whole ? (void *)&s->machine : &s->cgroups);
     if (options->gpu && options->become)
         sampler_add(s, &gpu_collector, &s->gpu);
     return add_own(s, err);

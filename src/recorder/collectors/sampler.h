@@ -11,6 +11,7 @@
 #include "recorder/collectors/directories/directory_row.h"
 #include "recorder/collectors/gpu/gpu_row.h"
 #include "recorder/collectors/host/host_row.h"
+#include "recorder/collectors/machine/machine.h"
 #include "recorder/collectors/processes/job_row.h"
 #include "recorder/collectors/processes/members.h"
 #include "recorder/collectors/processes/process.h"
@@ -30,6 +31,7 @@ struct sampler {
     struct cgroup_row cgroups;
     struct task_row tasks;
     struct directory_row directories;
+    struct machine machine;
     struct gpu_row gpu;
     struct own_cost own;
     struct account *account; /* NULL: it is shared */

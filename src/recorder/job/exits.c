@@ -31,6 +31,7 @@ static const struct {
     {EXIT_faults_minor, PROCESS_faults_minor, BASE_FAULTS_MINOR},
     {EXIT_faults_major, PROCESS_faults_major, BASE_FAULTS_MAJOR},
     {EXIT_task, PROCESS_task, NONE},
+    {EXIT_cgroup, PROCESS_cgroup, NONE},
     {EXIT_tcp_sent, PROCESS_tcp_sent, NONE},
     {EXIT_tcp_received, PROCESS_tcp_received, NONE},
 };
@@ -176,6 +177,13 @@ static void fill_limit(const struct member *m, struct baro_exit *e)
         put(e, EXIT_cpu_limit_reached, limit && used >= (double)limit ? limit : 0);
 }
 
+/* The one that it ended as a child of, which may be gone as well. */
+static const char *parent_name(const struct member *m)
+{
+    const struct member *parent = m->links.parent ? m->links.parent : m->account.successor;
+    return parent ? parent->row.name : NULL;
+}
+
 static void fill_exit(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     *e = (struct baro_exit){
@@ -190,6 +198,7 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
         .status = m->life.status,
         .name = m->reading.name_is_parents && !m->events.named ? "" : m->row.name,
         .cmdline = m->row.cmdline,
+        .parent_name = parent_name(m),
     };
     e->source = m->life.end_reported ? BARO_EXIT_EVENT : BARO_EXIT_LAST_SAMPLE;
     if (member_usage(m)->source)

@@ -42,6 +42,7 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
     m->other.peak_before = j->counts.peak;
     m->other.most_before = j->at_once.most;
     member_wake(m);
+    job_inherit_group(m, parent);
     if (j->tasks && !j->selected)
         job_inherit(j, m, parent);
     j->counts.started++;
@@ -168,6 +169,7 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
         return;
     peak_end(j, m, end_ns);
     m->life.gone_ns = noticed_ns;
+    job_inherit_group(m, m->links.parent);
     if (!final && !m->links.parent && j->adopts)
         m->account.heir = HEIR_EARLIER;
     if (!m->life.end_ns)

@@ -188,6 +188,7 @@ struct job {
     uint64_t slept_ns;
     uint64_t ns_per_tick; /* length of a clock tick of /proc */
     bool attached;
+    bool whole; /* each process of the machine is a member, whoever started it */
     /* processes can join without an event (moved into the group), so it is not known how many were never seen */
     bool open;
     /* the wrapper adopts orphans and reports each one, so their counters are not lost */
@@ -216,6 +217,15 @@ static inline void job_lose(struct job *j)
 /* Adds a process that is alive; parent may be NULL. tree.h has the states of members and their transitions. Returns the
  * new member, the existing one if the pid is a member already, or NULL if out of memory. */
 struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum baro_origin origin, uint64_t now_ns);
+
+/* A process is in the control group of its parent until it is known to be in another one. parent may be NULL. */
+static inline void job_inherit_group(struct member *m, const struct member *parent)
+{
+    if (!parent || m->row.absent[PROCESS_cgroup] == BARO_PRESENT || parent->row.absent[PROCESS_cgroup] != BARO_PRESENT)
+        return;
+    m->row.value[PROCESS_cgroup] = parent->row.value[PROCESS_cgroup];
+    m->row.absent[PROCESS_cgroup] = BARO_PRESENT;
+}
 
 /* Marks the member as one that the user named, or removes the mark, so that its end does not end the recording. */
 void job_set_target(struct job *j, struct member *m, bool target);

@@ -312,8 +312,9 @@ struct member_memory {
     bool info_wanted : 1, info_asked : 1, smaps_barred : 1;
 };
 
-/* Set by group_job.c, for the job's control group. */
+/* Set by group_job.c, for the job's control group; due_ns by machine/groups.c: when its group is read again. */
 struct member_group {
+    uint64_t due_ns;
     bool moved_in : 1;   /* found in it; it may have been moved there */
     bool listed : 1;     /* found in it at least once */
     uint8_t missing : 2; /* how often the group was listed since without the member; at most 2 */
@@ -331,6 +332,7 @@ struct member {
     struct baro_process row;
     uint8_t state;  /* enum member_state; member_state() */
     bool is_target; /* named by the user */
+    bool is_kernel; /* stands for all threads of the kernel (collectors/machine), and is not read */
     struct member_group group;
     struct member_tcp tcp;
     struct member_links links;

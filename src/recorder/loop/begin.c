@@ -166,6 +166,7 @@ static int begin_sampler(struct recorder *r, const struct record_options *o, uin
         .host = host,
         .host_at_once = !r->wrapper.pid,
         .host_alone = o->attach.host_alone,
+        .whole = o->attach.all,
         .sys_fd = r->sys_fd,
         .clk_tck = r->header.clk_tck,
         .catch_up = event_catch_up,
@@ -262,7 +263,8 @@ static void report_attached(struct recorder *r)
     }
     uint64_t before_ns;
     sampler_group_counts(&r->sampler, &before_ns);
-    if (r->options->attach.cgroup || r->options->attach.pinned || recorder_selects(r->options))
+    if (r->options->attach.cgroup || r->options->attach.all || r->options->attach.pinned ||
+        recorder_selects(r->options))
         recorder_event(r, BARO_EVENT_START, NULL, before_ns, "attached");
 }
 

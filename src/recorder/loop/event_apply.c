@@ -82,6 +82,7 @@ static void make_orphan(struct recorder *r, struct member *m, struct member *par
     m->account.successor = parent;
     m->account.successor_epoch = r->job.tree.epoch;
     parent->events.covered = true;
+    job_inherit_group(m, parent);
     job_inherit(&r->job, m, parent);
 }
 
@@ -92,10 +93,18 @@ static bool had_ended_by(const struct member *m, uint64_t t)
     return ended_before(m, t) || (member_is_gone(m) && m->life.gone_ns < t);
 }
 
+/* Is a process that was forked by none of the members one all the same? */
+static bool joins(const struct recorder *r, int32_t pid)
+{
+    return r->job.whole && !sampling_is_own(&r->sampler.sampling, pid);
+}
+
 static void on_fork(struct recorder *r, const struct exits_event *e)
 {
     uint64_t t = recorder_since(r, e->t_ns);
     struct member *parent = member_of(r, e->ppid), *gone = NULL;
+    if (machine_takes_fork(&r->sampler.machine, parent, e->pid))
+        return;
     if (parent && had_ended_by(parent, t))
         parent = NULL;
     if (parent && member_is_gone(parent)) { /* it ended before this event was read: the child is an orphan */
@@ -121,7 +130,8 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     }
     if (job_was_reported(&r->job, e->pid, t))
         return;
-    if ((!parent && !gone) || !r->options->scope.children || recorder_selects(r->options)) {
+    bool is_ours = parent || gone || joins(r, e->pid);
+    if (!is_ours || !r->options->scope.children || recorder_selects(r->options)) {
         r->all->filter.foreign_forks++;
         return;
     }
@@ -138,6 +148,10 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     if (gone) {
         make_orphan(r, m, gone);
         parent = gone;
+    }
+    if (!parent) {
+        event_touch(r, m);
+        return;
     }
     m->row.uid = parent->row.uid;
     member_set_name(m, parent->row.name); /* until it executes a program */
@@ -275,6 +289,8 @@ void event_apply(struct recorder *r, const struct exits_event *e)
         return;
     }
     struct member *m = member_of(r, e->pid);
+    if (!m && e->kind == EVENT_EXEC && joins(r, e->pid)) /* a thread of the kernel began a program */
+        m = job_add(&r->job, e->pid, NULL, BARO_ORIGIN_EVENT, recorder_since(r, e->t_ns));
     if (!m)
         return;
     if (e->kind == EVENT_EXIT) {

@@ -84,5 +84,7 @@ void exec_report(struct recorder *r, struct member *m)
             at[e.n_attributes++] = (struct baro_attribute){
                 .name = ATTRIBUTE_RSS_PEAK, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = m->events.program_rss};
     }
+    if (r->job.whole && !e.n_attributes && !m->reading.in_sample)
+        return; /* its row, or its exit, has the name: most processes execute one program and end */
     r->job.sink.event(r->job.sink.context, &e);
 }

@@ -368,6 +368,8 @@ int limits_prepare(struct recorder *r, struct baro_error *err)
     if (r->options->attach.host_alone)
         return 0; /* there is no job */
     r->root_fd = r->all->only ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : r->all->root_fd;
+    if (r->options->attach.all)
+        return r->root_fd < 0 ? error_set(err, -errno, "can't open /") : 0; /* nothing limits all of them */
     r->limits = calloc(1, sizeof(*r->limits));
     if (r->root_fd < 0 || !r->limits)
         return error_set(err, -ENOMEM, "can't open /");

@@ -242,6 +242,11 @@ static int fill_command(struct baro_header *h, const struct record_options *o)
         return fill_tasks(h, o->attach.select);
     if (o->attach.pinned)
         return fill_tasks(h, o->attach.pinned);
+    if (o->attach.all) {
+        memcpy(h->cgroup_mode, "machine", 8);
+        snprintf(h->name, sizeof(h->name), "%s", h->host);
+        return fill_group(h, "machine");
+    }
     if (o->attach.cgroup)
         fill_names(h, o);
     return o->attach.cgroup ? fill_group(h, o->attach.cgroup) : fill_argv(h, o->run.argv, o->scope.cmdline);
@@ -249,8 +254,8 @@ static int fill_command(struct baro_header *h, const struct record_options *o)
 
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns)
 {
-    bool attached =
-        o->attach.n_targets || o->attach.cgroup || o->attach.select || o->attach.pinned || o->attach.host_alone;
+    bool attached = o->attach.n_targets || o->attach.cgroup || o->attach.select || o->attach.pinned ||
+                    o->attach.host_alone || o->attach.all;
     *h = (struct baro_header){.mode = attached ? BARO_MODE_ATTACH : BARO_MODE_RUN,
                               .interval_ns = o->pace.interval_ns,
                               .keep_ns = o->segments.keep_ns,
@@ -263,7 +268,6 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
     h->start_boottime_ns = clock_boottime_ns() - passed;
     h->start_realtime_ns = clock_realtime_ns() - (int64_t)passed;
     head_new_id(h);
-    h->ahead_known = o->segments.next;
     if (o->attach.before) {
         copy_text(h->id, sizeof(h->id), o->attach.before->id);
         h->segment = o->attach.before->segment;

@@ -167,7 +167,8 @@ bool loop_is_over(const struct recorder *r)
         return r->options->attach.select->ends && r->selection.all_matched && all_ended(r);
     if (r->options->attach.pinned || r->options->attach.until_all)
         return all_ended(r);
-    return r->job.counts.targets == 0 && !r->options->attach.host_alone && !r->options->attach.cgroup;
+    const struct record_subject *o = &r->options->attach;
+    return r->job.counts.targets == 0 && !o->host_alone && !o->all && !o->cgroup;
 }
 
 void loop_run(struct recorders *a)

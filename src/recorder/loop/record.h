@@ -74,6 +74,7 @@ struct record_subject {
     const int32_t *targets;
     size_t n_targets;
     bool host_alone;         /* no targets, only the machine */
+    bool all;                /* all processes of the machine are the targets */
     struct baro_key starter; /* the process that started this one, and is no member; pid 0: none */
     int32_t under;           /* host_alone: ends with this process; 0: with none */
     uint64_t for_ns;         /* the longest duration; 0: until the last target ends */

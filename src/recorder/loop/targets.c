@@ -240,9 +240,23 @@ struct member *targets_add(struct recorder *r, int32_t pid, struct baro_error *e
     return NULL;
 }
 
+static int open_machine(struct recorder *r, struct baro_error *err)
+{
+    sampler_advance(&r->sampler);
+    if (r->all->events.forks && !r->all->events.usage_tried)
+        event_open_usage(r); /* processes end from now on */
+    if (machine_begin(&r->sampler.machine) < 0)
+        return error_set(err, -ENOMEM, "out of memory");
+    if (!r->sampler.machine.counts)
+        snprintf(r->header.cgroup_mode, sizeof(r->header.cgroup_mode), "visible");
+    return 0;
+}
+
 int targets_open(struct recorder *r, struct baro_error *err)
 {
     const struct record_options *o = r->options;
+    if (o->attach.all)
+        return open_machine(r, err);
     if (o->attach.cgroup)
         return open_group(r, err);
     if (o->attach.n_targets > TARGETS_MAX)

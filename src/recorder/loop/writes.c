@@ -117,9 +117,11 @@ void writes_next_segment(struct recorder *r, uint64_t t_ns)
 static void on_exit_record(void *context, const struct baro_exit *e)
 {
     struct recorder *r = context;
+    oom_note_exit(r, e);
+    if (brief_takes(&r->sampler.machine.brief, e))
+        return;
     if (!tasks_hold_exit(r, e))
         tape_writer_exit(r->writer, e);
-    oom_note_exit(r, e);
     enforce_exit(r, e);
     targets_note_exit(r, e);
     if (r->options->observer.exit)
@@ -133,8 +135,6 @@ static void on_event_record(void *context, const struct baro_event *e)
     struct recorder *r = context;
     tape_writer_event(r->writer, e);
     r->writes.memory_counts_twice |= says_memory_counts_twice(e);
-    if (e->kind == BARO_EVENT_CLOCK_STEP || e->kind == BARO_EVENT_SUSPEND)
-        r->header.ahead_ns = (int64_t)((uint64_t)r->header.ahead_ns + e->number);
     if (r->options->observer.event)
         r->options->observer.event(r->options->observer.context, e);
     if (++r->writes.pending >= PENDING_MOST)

@@ -25,6 +25,7 @@ struct sampler_options {
     bool helper;       /* a helper process may be started */
     bool host;         /* sample the machine, too */
     bool host_at_once; /* sample the machine from the first sample on; else after the job has run for some time */
+    bool whole;        /* all processes of the machine are recorded */
     bool host_alone;   /* record the machine only: there is no job */
     int sys_fd;        /* directory descriptor of /sys; borrowed; -1: none */
     uint32_t clk_tck;

@@ -11,69 +11,12 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/dir.h"
 #include "base/fd.h"
 
 #define NEAR_TENTHS 9u    /* of its limit: there a group may run out of memory before the next sample */
 #define FASTEST 8u        /* bytes a nanosecond that a group grows by at most: some cores that write new pages */
 #define NEAR_AT_MOST 1e18 /* nanoseconds: some decades */
 #define FAR_TENTHS 8u     /* below them it is no longer near: a group full of page cache is once, and stays so */
-
-/* ---- devices ---- */
-
-static bool an_entry(void *any, const char *name, size_t len)
-{
-    *(bool *)any |= len && *name != '.';
-    return !*(bool *)any;
-}
-
-static bool has_entries(int root_fd, const char *path)
-{
-    bool any = false;
-    int fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0)
-        dir_each(fd, an_entry, &any);
-    fd_close(fd);
-    return any;
-}
-
-/* The I/O of dm, md, loop or zram is also counted for the devices below, or reaches no device. */
-static bool stands_alone(int root_fd, uint32_t major, uint32_t minor)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "sys/dev/block/%u:%u/slaves", major, minor);
-    if (has_entries(root_fd, path))
-        return false;
-    snprintf(path, sizeof(path), "sys/dev/block/%u:%u/loop", major, minor);
-    if (faccessat(root_fd, path, F_OK, 0) == 0)
-        return false;
-    snprintf(path, sizeof(path), "sys/dev/block/%u:%u/mm_stat", major, minor);
-    return faccessat(root_fd, path, F_OK, 0) < 0;
-}
-
-static void remember(struct cgroups *g, const struct cgroup_device *d)
-{
-    if (array_reserve(&g->device, g->n_devices + 1, &g->cap_devices, sizeof(*g->device)) < 0)
-        return; /* the next read tries again */
-    g->device[g->n_devices++] = *d;
-}
-
-/* The kernel's files have the devices in the same order each time, so the first comparison mostly hits. */
-static bool counts(void *context, uint32_t major, uint32_t minor)
-{
-    struct cgroups *g = context;
-    for (size_t i = 0; i < g->n_devices; i++) {
-        size_t at = g->next_device + i < g->n_devices ? g->next_device + i : g->next_device + i - g->n_devices;
-        if (g->device[at].major != major || g->device[at].minor != minor)
-            continue;
-        g->next_device = at + 1;
-        return g->device[at].counts;
-    }
-    const struct cgroup_device d = {major, minor, stands_alone(g->options.root_fd, major, minor)};
-    remember(g, &d);
-    g->next_device = g->n_devices;
-    return d.counts;
-}
 
 /* ---- which groups ---- */
 
@@ -263,6 +206,7 @@ int cgroups_new(struct cgroups **ret, const struct cgroups_options *options, con
     if (!g)
         return -ENOMEM;
     g->options = *options;
+    g->devices.root_fd = options->root_fd;
     g->serial = clock_monotonic_ns();
     g->table.kind = BARO_KIND_CGROUP;
     for (int c = 0; c < CGROUP_AT_MAX; c++)
@@ -293,7 +237,7 @@ void cgroups_free(struct cgroups *g)
     }
     entity_table_done(&g->table);
     free(g->at);
-    free(g->device);
+    io_devices_done(&g->devices);
     free(g);
 }
 
@@ -331,8 +275,8 @@ bool group_take(struct cgroups *g, struct cgroup_state *group, size_t i, struct 
                            .v2 = g->v2[f->at],
                            .options = &g->options,
                            .period_us = &group->period_us,
-                           .counts = counts,
-                           .context = g};
+                           .counts = io_devices_count,
+                           .context = &g->devices};
     bool taken = f->take(&t);
     if (taken && f->pace == EXPENSIVE)
         working_set(group->entity);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "recorder/collectors/cgroups/files.h"
+#include "recorder/collectors/cgroups/io_devices.h"
 #include "recorder/helper/helper.h"
 
 #define GROUPS_MAX 16u           /* the job's own groups and ancestors with a limit: a deep tree has about five */
@@ -39,19 +40,13 @@ struct cgroup_state {
     } fill;                     /* cgroups_watch() */
 };
 
-struct cgroup_device {
-    uint32_t major, minor;
-    bool counts;
-};
-
 struct cgroups {
     struct cgroups_options options;
     struct entity_table table;
     struct cgroup_state *at;
     size_t n, cap;
     bool v2[CGROUP_AT_MAX];       /* is this controller in the v2 hierarchy? */
-    struct cgroup_device *device; /* devices that have been in I/O files so far */
-    size_t n_devices, cap_devices, next_device;
+    struct io_devices devices;
     struct helper *slow; /* borrowed; NULL: none yet */
     uint64_t serial;     /* a hung read is barred by its key: those of other jobs with the same helper have others */
     uint64_t now_ns, ticks;

@@ -311,9 +311,11 @@ static void add_process(struct processes *p, int32_t pid, uint64_t clock_ns)
         j->source.unseen++;
         return;
     }
+    if (j->whole && (st.flags & PROC_PF_KTHREAD))
+        return; /* collectors/machine finds it */
     struct member *parent = scan_parent(p->sampling, st.ppid);
     bool adopted = !parent && j->wrapper.pid && st.ppid == j->wrapper.pid;
-    if (!parent && !adopted) {
+    if (!parent && !adopted && !j->whole) {
         /* Without a wrapper an orphan of the job has another parent. */
         j->source.unseen += !j->adopts && st.ppid != p->sampling->options.self[0];
         return;

@@ -265,6 +265,8 @@ static void check_recorder(const struct processes *p, struct member *m, const st
 {
     struct job *j = p->sampling->job;
     bool is = false, is_wrapper = m->other.is && strcmp(st->comm, "baro") == 0;
+    if (j->whole)
+        return; /* other recordings are processes of the machine */
     if (m->other.was_started || is_named_by_user(j, m))
         return;
     m->other.was_started = starts_others(m->links.parent);

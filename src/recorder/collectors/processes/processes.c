@@ -161,6 +161,10 @@ static void tick_from(struct processes *p, size_t *i)
         if (there && clock_ns == g.clock_ns && p->sampling->now_ns < g.due_ns && (g.scanned || !p->scan.once))
             continue;
         struct member *m = tree->at[*i];
+        if (m->is_kernel) {
+            tree->gates[*i] = (struct gate){clock_ns, UINT64_MAX, g.pid, true};
+            continue;
+        }
         tick_member(p, m, there, clock_ns);
         if (!member_is_gone(m))
             tree->gates[*i] = (struct gate){m->reading.clock_ns, gate_due(p, m), m->row.key.pid,
