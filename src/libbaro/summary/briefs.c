@@ -41,14 +41,14 @@ static uint64_t grown(const struct baro_entity *e, struct summary_brief *last, e
 
 static void add_growth(struct command *c, const struct baro_entity *e, struct summary_brief *last)
 {
-    uint64_t n = grown(e, last, BRIEF_processes);
+    uint64_t n = grown(e, last, BRIEF_processes), unread = grown(e, last, BRIEF_unread);
     c->processes += n;
     for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++) {
         c->value[sums[i].command] += grown(e, last, sums[i].brief);
-        c->covered[sums[i].command] += n;
+        c->covered[sums[i].command] += n - unread;
     }
     c->absent[COMMAND_TCP_SENT] = c->absent[COMMAND_TCP_RECEIVED] = BARO_ABSENT_NOT_ASKED;
-    c->covered[COMMAND_RSS_PEAK] += n;
+    c->covered[COMMAND_RSS_PEAK] += n - unread;
     c->teardown_ns += n * TEARDOWN_NS;
     if (n && e->value[BRIEF_rss_peak] > c->value[COMMAND_RSS_PEAK])
         c->value[COMMAND_RSS_PEAK] = e->value[BRIEF_rss_peak];

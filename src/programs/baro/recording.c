@@ -169,7 +169,7 @@ static void publish_tape(struct recording *r)
 static void remove_tape(struct recording *r)
 {
     if (r->goes_on)
-        segments_take_back(&r->segments); /* the parts before stay */
+        segments_take_back(&r->segments); /* what was there before stays */
     else if (r->segments.dir_fd < 0)
         tape_file_remove(&r->file);
     else if (tape_file_named(&r->file))
@@ -425,7 +425,8 @@ void recording_options(struct recording *r, struct record_options *ret)
                   .gpu = strcmp(s->gpu, "off") == 0 ? NULL : s->gpu,
                   .become = programs_become},
         .run.adopts = s->subreaper,
-        .attach = {.for_ns = s->for_ns, .before = r->goes_on ? &r->before : NULL},
+        .attach.for_ns = s->for_ns,
+        .attach.before = r->goes_on ? &r->before : NULL,
         .segments = {.keep_ns = s->keep_ns,
                      .keep_bytes = s->keep_bytes,
                      .next = r->segments.dir_fd >= 0 ? on_next_segment : NULL,

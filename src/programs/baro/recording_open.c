@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the tape of a recording is made: a file or folder that the user named, or a kept run. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "baro/runs.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/fd.h"
@@ -21,7 +23,7 @@
 #include "programs/baro/recording.h"
 #include "recorder/collectors/gpu/gpu_row.h"
 #include "recorder/loop/launcher.h"
-#include "recorder/segments/part.h"
+#include "recorder/segments/next_part.h"
 
 /* ---- the name of a tape ---- */
 
@@ -188,7 +190,7 @@ static bool in_segments(const struct record_settings *s)
 
 bool record_settings_machine(const struct record_settings *s)
 {
-    return s->machine && !s->n_pids && !s->cgroup && !s->select.n_rules && !s->select.file;
+    return s->all || (s->machine && !s->n_pids && !s->cgroup && !s->select.n_rules && !s->select.file);
 }
 
 /* The group whose members may read what root records of the machine. */
@@ -212,16 +214,32 @@ static struct segments_keep keep_of(const struct record_settings *s)
     return keep;
 }
 
-/* The recorder of a machine goes on in the folder of the one before it: it was started again, or the machine was. */
-static int begin_segments(struct recording *r, int dir_fd, const char *name, bool force,
-                          const struct segments_keep *keep, struct baro_error *err)
+/* A folder with a machine's tape is gone on with, also after the machine was started again. Returns the descriptor of
+ * the next segment; -ENOENT: there is nothing to go on with; or another negative code. */
+static int go_on(struct recording *r, int dir_fd, const char *name, struct segments_keep keep, struct baro_error *err)
 {
+    struct baro_tape *newest;
+    struct baro_tape_end end = {.size = sizeof(end)};
+    struct stat st;
     const char *path = (const char *)r->path.at;
-    int fd = record_settings_machine(r->settings) && !force
-                 ? part_begin(&r->segments, &r->before, dir_fd, name, path, keep, err)
-                 : -ENOENT;
-    r->goes_on = fd >= 0;
-    return fd == -ENOENT ? segments_create(&r->segments, dir_fd, name, path, force, *keep, err) : fd;
+    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int code = fd < 0 || fstat(fd, &st) < 0 ? -ENOENT : segments_newest(fd, &newest);
+    fd_close(fd);
+    if (code < 0)
+        return -ENOENT;
+    if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH)) { /* they could put segments there */
+        baro_tape_close(newest);
+        return error_set(err, -EPERM, "%s belongs to another user, or others may write to it; it is left alone", path);
+    }
+    const struct baro_header *h = baro_tape_header(newest);
+    bool is_machine = strcmp(h->cgroup_mode, "machine") == 0 || strcmp(h->cgroup_mode, "visible") == 0;
+    if (!is_machine)
+        code = error_set(err, -EEXIST, "%s is there and not the tape of a machine; it is left alone", path);
+    else if ((code = baro_tape_read_end(newest, &end, err)) == 0)
+        code = segments_next_part(&r->segments, dir_fd, name, h, end.last_ns, keep, &r->before, err);
+    r->goes_on = code >= 0;
+    baro_tape_close(newest);
+    return code;
 }
 
 /* Splits the path: r->file becomes the folder. Takes dir_fd. */
@@ -232,8 +250,8 @@ static int create_segments(struct recording *r, int dir_fd, const char *name, bo
     int fd = -ENAMETOOLONG;
     if (strlen(name) > NAME_MAX)
         error_set(err, fd, "can't make %.200s: %s", (const char *)r->path.at, strerror(ENAMETOOLONG));
-    else
-        fd = begin_segments(r, dir_fd, name, force, &keep, err);
+    else if (!r->settings->all || force || (fd = go_on(r, dir_fd, name, keep, err)) == -ENOENT)
+        fd = segments_create(&r->segments, dir_fd, name, (const char *)r->path.at, force, keep, err);
     if (fd < 0 || fstat(r->segments.dir_fd, &r->file.file) < 0) {
         tape_file_done(&r->file);
         return fd < 0 ? fd : -errno;

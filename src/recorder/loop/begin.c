@@ -273,8 +273,10 @@ static void report_gap(struct recorder *r)
 {
     if (!r->options->attach.before)
         return;
-    job_lose(&r->job);
-    sampler_lost_events(&r->sampler, true);
+    if (!r->job.whole) { /* that of a machine is a stretch without a recording, and no figure includes it */
+        job_lose(&r->job);
+        sampler_lost_events(&r->sampler, true);
+    }
     recorder_event(r, BARO_EVENT_GAP, NULL, r->options->attach.before->gap_ns, GAP_NEXT_PART);
 }
 

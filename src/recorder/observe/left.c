@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "libbaro/tape/tail.h"
 #include "recorder/observe/state.h"
-#include "recorder/segments/part.h"
+#include "recorder/segments/next_part.h"
 #include "libbaro/writer/writer.h"
 
 static bool is_tape(const char *name)
@@ -77,7 +77,7 @@ static int open_left(int dir_fd, const char *name, struct left_part *ret)
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return 1;
-    int code = segments_in_work(fd) ? 1 : part_open_newest(fd, &ret->newest);
+    int code = segments_in_work(fd) ? 1 : segments_newest(fd, &ret->newest);
     fd_close(fd);
     if (code != 0)
         return code;
@@ -109,7 +109,7 @@ static bool find_part(const struct left_tapes *l, int dir_fd, const char *ending
     *ret_at = find_tape(l, ending);
     if (*ret_at == l->n || open_left(dir_fd, l->at[*ret_at], ret) != 0)
         return false;
-    if (part_is_of_this_boot(baro_tape_header(ret->newest)))
+    if (header_is_of_this_boot(baro_tape_header(ret->newest)))
         return true;
     baro_tape_close(ret->newest);
     return false;
@@ -133,9 +133,8 @@ int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending)
     if (!find_part(l, o->dir_fd, ending, &i, &part))
         return -ENOENT;
     const struct baro_header *h = baro_tape_header(part.newest);
-    int fd = segments_continue(&e->segments, o->dir_fd, l->at[i], o->keep, NULL);
+    int fd = segments_next_part(&e->segments, o->dir_fd, l->at[i], h, part.last_ns, o->keep, &e->before, NULL);
     if (fd >= 0) {
-        part_after(&e->before, part.newest, part.last_ns, e->segments.list.at[e->segments.list.n - 1].number);
         e->options.attach.before = &e->before;
         e->before_boottime_ns = h->start_boottime_ns;
         e->before_clk_tck = h->clk_tck;
