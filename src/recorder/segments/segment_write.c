@@ -187,7 +187,6 @@ uint64_t segments_drop_first(struct segments_writer *w)
     remove_at(w, 0);
     uint64_t bytes = (uint64_t)w->list.at[0].file.st_size;
     w->bytes -= bytes;
-    w->n_left -= w->n_left > 0;
     memmove(w->list.at, w->list.at + 1, --w->list.n * sizeof *w->list.at);
     return bytes;
 }
