@@ -81,6 +81,8 @@ static bool fits(const struct job *job, const struct job_filter *f)
 {
     if ((f->is_over && job->state == JOB_RUNNING) || (f->no_machine && job->is_machine))
         return false;
+    if (f->no_private && job->is_private)
+        return false;
     return (f->state < 0 || (int)job->state == f->state) && job->version > f->since && job->turned > f->turned_since &&
            (!f->search || strcasestr(job->id, f->search) || (job->title && strcasestr(job->title, f->search)));
 }
@@ -160,6 +162,14 @@ enum job_state job_version(struct catalogue *c, struct job *job, uint64_t *ret_b
     *ret_bytes = job->bytes;
     pthread_mutex_unlock(&c->lock);
     return state;
+}
+
+bool job_is_private(struct catalogue *c, const struct job *job)
+{
+    pthread_mutex_lock(&c->lock);
+    bool yes = job->is_private;
+    pthread_mutex_unlock(&c->lock);
+    return yes;
 }
 
 #define PATIENCE_S 5 /* a read that takes longer is reported; a tape takes at most 2 s of CPU time */
