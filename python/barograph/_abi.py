@@ -767,6 +767,8 @@ class baro_writer_options(Structure):
         ("text", c_void_p),
         ("uid", c_void_p),
         ("context", c_void_p),
+        ("is_stretch", c_bool),
+        ("thinned", c_uint32),
     ]
 
 
@@ -808,6 +810,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_header_version": (c_char_p, (c_void_p,)),
     "baro_header_wants": (c_bool, (c_void_p, c_int)),
     "baro_header_segment": (c_uint32, (c_void_p,)),
+    "baro_header_thinned": (c_uint32, (c_void_p,)),
     "baro_header_has_start": (c_bool, (c_void_p,)),
     "baro_header_start_realtime_ns": (c_int64, (c_void_p,)),
     "baro_header_realtime_ns": (c_int64, (c_void_p, c_uint64)),
@@ -1083,6 +1086,12 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
         c_int,
         (
             POINTER(c_void_p), c_char_p, c_void_p, POINTER(baro_writer_options), POINTER(baro_error),
+        ),
+    ),
+    "baro_writer_new_fd": (
+        c_int,
+        (
+            POINTER(c_void_p), c_int, c_void_p, POINTER(baro_writer_options), POINTER(baro_error),
         ),
     ),
     "baro_writer_add": (c_int, (c_void_p, POINTER(baro_record), POINTER(baro_error))),
