@@ -136,8 +136,7 @@ static bool is_old(const char *path, int64_t before_realtime_ns)
 
 static bool is_due(const struct baro_tape *tape)
 {
-    return baro_header_segment(baro_tape_header(tape)) && !baro_header_thinned(baro_tape_header(tape)) &&
-           baro_tape_state(tape) != BARO_TAPE_RUNNING;
+    return baro_header_segment(baro_tape_header(tape)) && !baro_header_thinned(baro_tape_header(tape));
 }
 
 /* The rules of tasks stay in the header, so the copy has no tasks of its own. */
