@@ -74,6 +74,12 @@ BARO_API bool baro_header_wants(const struct baro_header *h, baro_metric_id metr
  */
 BARO_API uint32_t baro_header_segment(const struct baro_header *h);
 /**
+ * @return 0 if the tape has all samples that were taken. If it was thinned (`baro thin`, --thin-after): about one of so
+ * many is left, at the beginning of a tape in segments, or in all of a tape in one file. Counters are exact at each
+ * sample that is left. Gauges may have been higher between two of them.
+ */
+BARO_API uint32_t baro_header_thinned(const struct baro_header *h);
+/**
  * @return whether the tape has the job from its first instruction on: `baro run` started it, and the beginning of the
  * tape was not removed. Only then are the job's counters 0 at the beginning of the tape.
  */

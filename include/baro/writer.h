@@ -89,12 +89,16 @@ struct baro_writer_options {
     /** The copy is a stretch: it lacks records before `from_ns` or after some later time. Its summary then says what
      * was used in the stretch; without it, totals are those of the whole recording up to its end. */
     bool is_stretch;
+    /** Above 0: the copy replaces the file of the original, a segment of a tape, of which about one of so many samples
+     * is added. It keeps the id, the number, the rules of tasks, the owner and the mode of the original, which are new
+     * otherwise; its header says that it is thinned; and it is on the disk before it gets its name. */
+    uint32_t thinned;
 };
 
 /** Initializes a struct baro_writer_options: a copy without differences. */
 #define BARO_WRITER_OPTIONS_INIT                                                                                       \
     {                                                                                                                  \
-        sizeof(struct baro_writer_options), 0, false, NULL, NULL, NULL, false                                          \
+        sizeof(struct baro_writer_options), 0, false, NULL, NULL, NULL, false, 0                                       \
     }
 
 /**

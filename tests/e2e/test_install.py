@@ -87,7 +87,7 @@ def test_program_builds_with_pkg_config(installed, work, static):
     assert (refused, said) == ("1", "1")
 
 
-@pytest.mark.parametrize("name", ["baro-observe", "baro-serve"])
+@pytest.mark.parametrize("name", ["baro-machine", "baro-observe", "baro-serve"])
 def test_a_unit_of_systemd(installed, baro, name):
     """It lies where systemd finds it, and starts what was installed with it."""
     if name == "baro-serve" and not pathlib.Path(baro).with_name("baro-serve").exists():

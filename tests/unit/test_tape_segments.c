@@ -348,7 +348,7 @@ TEST(keep)
     assert_true(fd >= 0);
     for (uint64_t t = s; t <= 1000 * s; t += s) {
         fd_close(fd);
-        segments_thin(&w, t, 1000);
+        segments_drop_old(&w, t, 1000);
         fd = segments_due(&w, t, 1000) ? segments_next(&w, t, 1000) : -1;
         /* 160 s at least, and 170 s at most. */
         assert_true(w.list.at[0].first_ns == 0 || t - w.list.at[0].first_ns >= 160 * s);
@@ -363,7 +363,7 @@ TEST(keep)
     uint64_t bytes = 0;
     for (uint64_t t = 1; t <= 1000; t++) {
         bytes += 50000;
-        segments_thin(&w, t, bytes);
+        segments_drop_old(&w, t, bytes);
         assert_true(w.bytes + bytes <= 3200000);
         if (!segments_due(&w, t, bytes))
             continue;

@@ -264,6 +264,7 @@ struct baro_header {
      * limit */
     uint32_t segment;
     uint64_t keep_ns, keep_bytes;
+    uint32_t thinned; /* about one of so many samples is left in this file (`baro thin`); 0: all are */
     /* The tape is a stretch of a recording, whose beginning or end it lacks: what the job used is the growth from its
      * first sample on. */
     bool is_stretch;

@@ -148,6 +148,7 @@ struct baro_summary *summary_new(const struct baro_header *h)
     needed_init(&s->limit.needed, h->page_size);
     s->tasks.ticks = derive_ticks_of(h);
     s->extent.removed = h->segment > 1;
+    s->extent.thinned = h->thinned;
     s->extent.has_start = baro_header_has_start(h);
     s->extent.is_stretch = h->is_stretch;
     s->extent.is_within = header_begins_within(h);

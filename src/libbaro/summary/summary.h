@@ -126,6 +126,7 @@ struct summary_extent {
     bool removed;     /* the beginning of the tape was removed (--keep) */
     bool part_begins; /* the next sample is the first one of a part of the tape that is not the first part */
     bool has_start;   /* baro_header_has_start() */
+    uint32_t thinned; /* baro_header_thinned() */
     bool is_stretch;  /* the tape is a stretch of a recording, */
     bool is_within;   /* which does not begin where that does: what was used before the first sample does not count */
 };

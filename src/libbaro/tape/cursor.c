@@ -114,6 +114,7 @@ int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err)
         r = read_front(t, name, err);
     /* This is the largest window that a writer uses. A larger one would use memory out of proportion to the file. */
     ZSTD_DCtx_setParameter(t->zstd, ZSTD_d_windowLogMax, TAPE_WINDOW_LOG);
+    t->is_thinned = t->header.thinned;
     t->first = t->known_from = t->walked = t->tell_at = t->pos;
     t->tell_count = 0;
     return r;

@@ -116,6 +116,7 @@ struct baro_tape {
     uint64_t pos;     /* offset of the next frame */
     uint64_t stop_at; /* frames from this offset on are not read; 0: no limit */
     uint64_t first;   /* offset of the first frame after header and schema */
+    bool is_thinned;  /* the file is, whose blocks are elsewhere than before */
     struct frame_seed seed;
     struct buf window; /* bytes of the file from window_at on */
     uint64_t window_at;
@@ -185,6 +186,8 @@ void cursor_path(const struct baro_tape *t, char ret[64]);
 
 /* realtime.c: the wall clock at a time, by the block that has the time if possible. It does not move the cursor. */
 int realtime_at(const struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err);
+/* How far it was ahead at the beginning of the tape, as the first block says; 0: it does not say. */
+int realtime_ahead(const struct baro_tape *t, int64_t *ret, struct baro_error *err);
 /* realtime.c: frees what baro_tape_realtime_ns() keeps. */
 void realtime_done(struct baro_tape *t);
 
@@ -209,6 +212,11 @@ int segments_go_on(struct baro_tape *t, uint64_t *ret_damage, struct baro_error 
 int segments_enter_at(struct baro_tape *t, uint64_t t_ns, struct baro_error *err);
 int segments_enter_end(struct baro_tape *t, bool first, struct baro_error *err);
 int segments_enter_before(struct baro_tape *t, struct baro_error *err);
+/* Finds the last segment that begins at or before t_ns; if all begin later, the first one that has a sample; SIZE_MAX:
+ * none has one. It opens few of them. Returns 0 or -errno. */
+int segments_find(struct baro_tape *t, uint64_t t_ns, size_t *ret);
+/* The time of the first sample of a segment of the list; UINT64_MAX: it has none. */
+uint64_t segments_first_ns(struct baro_tape *t, size_t i);
 /* Enters the segment with this number; returns 0, or 1 if it was removed: then the next one is entered. */
 int segments_enter_number(struct baro_tape *t, uint32_t number, struct baro_error *err);
 

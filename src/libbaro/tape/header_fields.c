@@ -22,6 +22,7 @@ enum field {
     FIELD_ID, FIELD_CONTAINER, FIELD_IMAGE, FIELD_POD, FIELD_POD_NAMESPACE, FIELD_UNIT, FIELD_TASK_RULES,
     FIELD_TAG, FIELD_RANKS, FIELD_LOCAL_RANK, FIELD_LOCAL_RANKS, FIELD_NODE,
     FIELD_RSS_PEAK = 60, FIELD_RSS_PEAK_AT, FIELD_RSS_PEAK_MEMBERS, FIELD_ATTEMPT, FIELD_STRETCH = 70,
+    FIELD_THINNED,
 };
 /* clang-format on */
 
@@ -103,6 +104,7 @@ static void write_recorder(struct buf *out, const struct baro_header *h)
     write_some(out, FIELD_STRETCH, h->is_stretch);
     write_some(out, FIELD_GROUP_USER, h->group_user_ns);
     write_some(out, FIELD_GROUP_SYSTEM, h->group_system_ns);
+    write_some(out, FIELD_THINNED, h->thinned);
     write_some(out, FIELD_RSS_PEAK, h->peak.rss);
     write_some(out, FIELD_RSS_PEAK_AT, h->peak.t_ns);
     write_some(out, FIELD_RSS_PEAK_MEMBERS, h->peak.members);
@@ -202,6 +204,7 @@ static bool take_number(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_RSS_PEAK: h->peak.rss = n; return true;
     case FIELD_RSS_PEAK_AT: h->peak.t_ns = n; return true;
     case FIELD_RSS_PEAK_MEMBERS: h->peak.members = n; return true;
+    case FIELD_THINNED: h->thinned = n <= UINT32_MAX ? (uint32_t)n : UINT32_MAX; return true;
     case FIELD_RANKS: h->ranks = n <= UINT32_MAX ? (uint32_t)n : 0; return true;
     case FIELD_LOCAL_RANKS: h->local_ranks = n <= UINT32_MAX ? (uint32_t)n : 0; return true;
     case FIELD_ATTEMPT: h->attempt = n <= UINT32_MAX ? (uint32_t)n : 0; return true;

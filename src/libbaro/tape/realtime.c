@@ -126,6 +126,20 @@ static int64_t shown_at(const struct tape_clock *c, size_t step, uint64_t since)
     return (int64_t)(since - (step ? (uint64_t)c->at[step - 1].ahead_ns : 0));
 }
 
+int realtime_ahead(const struct baro_tape *t, int64_t *ret, struct baro_error *err)
+{
+    struct baro_tape *other;
+    struct baro_record r = {.kind = BARO_RECORD_DAMAGE};
+    int code = tape_open_again(&other, t, PART_EVENTS, err);
+    if (code < 0)
+        return code;
+    code = baro_tape_next(other, &r, err);
+    bool moves = code > 0 && r.kind == BARO_RECORD_EVENT && event_moves_clock(r.u.event);
+    *ret = other->ahead_known ? (int64_t)((uint64_t)other->ahead_ns - (moves ? r.u.event->number : 0)) : 0;
+    baro_tape_close(other);
+    return code < 0 ? code : 0;
+}
+
 int realtime_at(const struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err)
 {
     struct baro_tape *other;

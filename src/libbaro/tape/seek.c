@@ -206,14 +206,16 @@ int tape_seek_tail(struct baro_tape *t, unsigned n, struct baro_error *err)
 /* ---- positions ---- */
 
 enum { ID_DIGITS = 8 };
+#define OF_THINNED (1ull << 62) /* in the offset: the segment was thinned before the position was told */
 
 /* A position is "ID:SEGMENT:BLOCK:RECORDS": the first digits of the tape's id, the offset of a block, and the number of
  * samples, exits and events since its beginning. Without the id a program would go on in the middle of a recording that
- * has replaced the one it read: recordings of one command have their first block at the same offset. */
+ * has replaced the one it read: recordings of one command have their first block at the same offset. A segment that is
+ * thinned has other blocks afterwards. */
 void baro_tape_tell(const struct baro_tape *t, char ret[BARO_POSITION_SIZE])
 {
     snprintf(ret, BARO_POSITION_SIZE, "%.*s:%u:%llu:%llu", ID_DIGITS, baro_tape_id(t), tape_segment(t),
-             (unsigned long long)t->tell_at, (unsigned long long)t->tell_count);
+             (unsigned long long)(t->tell_at | (t->is_thinned ? OF_THINNED : 0)), (unsigned long long)t->tell_count);
 }
 
 static bool scan_position(const char *position, uint64_t ret[3])
@@ -249,6 +251,7 @@ int baro_tape_seek_to(struct baro_tape *t, const char *position, struct baro_err
     int missing = segments_enter_number(t, (uint32_t)at[0], err);
     if (missing < 0)
         return missing;
+    at[1] ^= t->is_thinned ? OF_THINNED : 0;
     if (missing == 0 && !is_block(t, at[1]))
         return error_set(err, BARO_E_RANGE, "the tape has no position %.40s", position);
     go_to(t, missing ? t->first : at[1]);

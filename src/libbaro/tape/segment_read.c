@@ -239,7 +239,7 @@ static uint64_t read_first_ns(struct baro_tape *t, size_t i)
     return t_ns;
 }
 
-static uint64_t first_ns(struct baro_tape *t, size_t i)
+uint64_t segments_first_ns(struct baro_tape *t, size_t i)
 {
     struct segment *at = &t->segments->list.at[i];
     if (at->first_ns == 0 || at->first_ns == UINT64_MAX) /* not read yet, or it had no sample then */
@@ -247,26 +247,38 @@ static uint64_t first_ns(struct baro_tape *t, size_t i)
     return at->first_ns;
 }
 
-/* Enters the last segment that begins at or before t_ns; if all begin later, the first one that has a sample. */
-int segments_enter_at(struct baro_tape *t, uint64_t t_ns, struct baro_error *err)
+int segments_find(struct baro_tape *t, uint64_t t_ns, size_t *ret)
 {
     struct tape_segments *s = t->segments;
-    size_t found = SIZE_MAX;
-    int r = s ? segments_list(s->dir_fd, &s->list) : 0;
-    if (!s)
+    size_t found = SIZE_MAX, from = 0;
+    int r = segments_list(s->dir_fd, &s->list);
+    for (size_t to = s->list.n; r >= 0 && from < to;) {
+        size_t middle = from + (to - from) / 2, i = middle;
+        while (i > from && segments_first_ns(t, i) == UINT64_MAX)
+            i--;
+        uint64_t begins = segments_first_ns(t, i);
+        if (begins != UINT64_MAX && begins > t_ns) {
+            to = i;
+            continue;
+        }
+        found = begins != UINT64_MAX ? i : found;
+        from = middle + 1; /* those from i to the middle have no sample */
+    }
+    for (size_t i = 0; r >= 0 && found == SIZE_MAX && i < s->list.n; i++)
+        found = segments_first_ns(t, i) != UINT64_MAX ? i : found;
+    *ret = found;
+    return r < 0 ? r : 0;
+}
+
+int segments_enter_at(struct baro_tape *t, uint64_t t_ns, struct baro_error *err)
+{
+    size_t found;
+    if (!t->segments)
         return 0;
+    int r = segments_find(t, t_ns, &found);
     if (r < 0)
         return error_set(err, r, "can't read the tape: %s", strerror(-r));
-    for (size_t i = s->list.n; i-- > 0;) {
-        uint64_t begins = first_ns(t, i);
-        if (begins != UINT64_MAX)
-            found = i;
-        if (begins <= t_ns && begins != UINT64_MAX)
-            break;
-    }
-    if (found == SIZE_MAX || found == s->current)
-        return 0;
-    return enter(t, found, err);
+    return found == SIZE_MAX || found == t->segments->current ? 0 : enter(t, found, err);
 }
 
 int segments_enter_end(struct baro_tape *t, bool first, struct baro_error *err)

@@ -16,9 +16,11 @@
 enum { SEGMENT_NAME_SIZE = 16, SEGMENTS_SHARE = 16 /* a segment takes this part of what is kept */ };
 
 struct segment {
-    uint32_t number;   /* the number in its name; from 1 on */
-    struct stat file;  /* identity of the file, and its size when it was listed */
-    uint64_t first_ns; /* used by readers: time of its first sample; UINT64_MAX: it has none so far; 0: not read yet */
+    uint32_t number;  /* the number in its name; from 1 on */
+    struct stat file; /* identity of the file, and its size when it was listed */
+    /* Of readers: time of its first sample; UINT64_MAX: it has none so far; 0: not read yet. Of the writer: when it
+     * began; below 0, modulo 2^64, if that was before the part that is written. */
+    uint64_t first_ns;
 };
 
 struct segments {
@@ -44,19 +46,30 @@ int segments_remove(int parent_fd, const char *name, bool running);
 
 /* ---- writing ---- */
 
-/* How much is kept, as a time or as a size; 0: no such limit. */
+#define SEGMENTS_RESERVE_AUTO UINT64_MAX /* 5 % of the file system, 1 GB at most */
+#define SEGMENTS_NO_GROUP UINT32_MAX
+
+/* What is kept, and how; 0 and NULL: no such limit. */
 struct segments_keep {
-    uint64_t ns, bytes;
+    uint64_t ns, bytes;                         /* as a time or as a size */
+    uint64_t thin_ns;                           /* segments that are older are thinned */
+    uint64_t reserve;                           /* bytes of the file system that stay free for others */
+    void (*become)(char *program, char **argv); /* replaces a process by a program of libexec, for thin_ns */
+    bool is_shared;                             /* a group may read it */
+    uint32_t gid;                               /* which one; SEGMENTS_NO_GROUP: that of the recorder */
 };
 
 struct segments_writer {
     int dir_fd; /* -1: the tape is one file */
     struct segments_keep keep;
     struct segments list;
-    size_t n_left;     /* how many of the first ones are of a recorder before this one: their times are of its clock */
     uint64_t bytes;    /* size of the finished segments */
     uint64_t began_ns; /* when the last segment began, since the tape began */
     uint64_t retry_ns; /* when to try again after the next segment could not be made */
+    uint64_t room_ns;  /* when it is checked next whether the file system has room */
+    uint64_t capacity; /* how many bytes all segments may have beside the reserve; 0: any number */
+    unsigned given_up; /* how many segments were removed for room, and nobody was told */
+    uint32_t thinned;  /* the number of the newest segment for which the thinner was started */
 };
 
 /* Makes the folder and its first segment, which it locks (tape_file_create()). replace: removes the segments of a
@@ -78,12 +91,20 @@ void segments_take_back(struct segments_writer *w);
 /* Removes the first segment. Returns its size; 0: it is the only one. */
 uint64_t segments_drop_first(struct segments_writer *w);
 /* Removes the oldest segments, which exceed the limits. */
-void segments_thin(struct segments_writer *w, uint64_t t_ns, uint64_t bytes);
+void segments_drop_old(struct segments_writer *w, uint64_t t_ns, uint64_t bytes);
+/* Nothing can be written because the file system is full: removes the first segment if there are others. */
+void segments_make_room(struct segments_writer *w);
+/* Returns how many segments were removed for room since the last call. */
+unsigned segments_given_up(struct segments_writer *w);
 
-/* Creates the next segment and removes the oldest ones if that is due after a sample at t_ns. Returns the descriptor
- * of the new segment; -EAGAIN if none is due; or -errno if it can't be made (it tries again a second later). */
+/* Creates the next segment, removes the oldest ones, and starts to thin old ones if that is due after a sample at t_ns.
+ * Returns the descriptor of the new segment; -EAGAIN if none is due; or -errno if it can't be made (it tries again a
+ * second later). */
 int segments_roll(struct segments_writer *w, uint64_t t_ns, uint64_t bytes);
 
 void segments_writer_done(struct segments_writer *w);
+
+/* thin_start.c: begins `baro thin` in the background. */
+void segments_start_thinning(int dir_fd, const struct segments_keep *keep);
 
 #endif

@@ -190,18 +190,54 @@ int series_begin(struct baro_tape *t)
     return append(s, &p) ? 0 : -ENOMEM;
 }
 
+/* Is segment i of the newest part that is known? Returns 1, 0, or a negative code if it was removed or is damaged. */
+static int is_of_newest(const struct baro_tape *t, size_t i)
+{
+    struct baro_tape *other;
+    int r = segment_open(t, i, &other);
+    if (r < 0)
+        return r;
+    r = is_of(&t->segments->parts[t->segments->n_parts - 1], &other->header);
+    baro_tape_close(other);
+    return r;
+}
+
+/* Finds the first segment of the part after the newest one that is known; `to` is of another part than that. A part is
+ * a run of segments, so few of them have to be opened. */
+static size_t find_next_part(const struct baro_tape *t, size_t to)
+{
+    for (size_t from = t->segments->n_seen; from < to;) {
+        size_t middle = from + (to - from) / 2, i = middle;
+        int same = is_of_newest(t, i);
+        while (same < 0 && i > from)
+            same = is_of_newest(t, --i);
+        if (same == 0)
+            to = i;
+        else
+            from = middle + 1;
+    }
+    return to;
+}
+
 /* Notes the parts up to segment i. */
 static int find_parts(struct baro_tape *t, size_t i)
 {
     struct tape_segments *s = t->segments;
     int code = 0;
-    for (; code == 0 && s->n_seen <= i; s->n_seen++) {
+    while (code == 0 && s->n_seen <= i) {
+        int same = is_of_newest(t, i);
+        if (same != 0) {
+            s->n_seen = i + 1;
+            break;
+        }
         struct baro_tape *other;
-        if (segment_open(t, s->n_seen, &other) < 0)
-            continue; /* it was removed, or it is damaged */
-        if (!is_of(&s->parts[s->n_parts - 1], &other->header))
-            code = add_part(t, s->n_seen, &other->header);
-        baro_tape_close(other);
+        size_t next = find_next_part(t, i);
+        code = segment_open(t, next, &other);
+        if (code == 0) {
+            code = add_part(t, next, &other->header);
+            baro_tape_close(other);
+        }
+        s->n_seen = next + 1;
     }
     return code;
 }

@@ -196,8 +196,9 @@ static int encode_sample(struct tape_writer *w, const struct baro_sample *s)
 static bool block_is_full(const struct tape_writer *w, uint64_t t_ns)
 {
     enum { FULL = 64 << 10, KEYS = 6 };
-    const uint64_t minute = 60000000000ull;
-    return (w->delta_bytes >= FULL || t_ns - w->block_t_ns >= minute) && w->delta_bytes >= KEYS * w->key_bytes;
+    const uint64_t minute = 60000000000ull, oldest = w->dense ? 15 * minute : minute;
+    return (w->delta_bytes >= FULL * (w->dense ? 2 : 1) || t_ns - w->block_t_ns >= oldest) &&
+           w->delta_bytes >= KEYS * w->key_bytes;
 }
 
 static bool open_block(struct tape_writer *w, uint64_t t_ns)

@@ -334,7 +334,8 @@ static void rename_event(struct renamer *r, struct baro_event *ret, const struct
 struct baro_writer {
     struct tape_writer *tape;
     struct tape_file file;
-    int fd; /* the tape writer's */
+    struct stat original; /* the file that the copy replaces, if it is thinned */
+    int fd;               /* the tape writer's */
     struct renamer renamer;
     size_t left_out;
     int failed; /* code of the first failure */
@@ -375,12 +376,22 @@ static int begin(struct baro_writer *w, int fd, const struct baro_tape *tape, st
 {
     struct baro_header header;
     rename_header(&w->renamer, &header, baro_tape_header(tape));
-    header.task_rules = NULL; /* the copy has the tasks themselves, and may have other commands */
-    head_new_id(&header);
+    if (w->renamer.options.thinned) {
+        header.thinned = w->renamer.options.thinned;
+    } else {
+        header.task_rules = NULL; /* the copy has the tasks themselves, and may have other commands */
+        head_new_id(&header);
+    }
     int r = w->renamer.failed ? error_set(err, -ENOMEM, "out of memory") : set_clock(w, tape, &header, err);
     if (r == 0)
         r = tape_writer_new(&w->tape, fd, &header, NULL, err);
     renamer_clear(&w->renamer);
+    if (r == 0 && w->renamer.options.thinned) {
+        int64_t ahead_ns = 0;
+        tape_writer_dense(w->tape);
+        r = realtime_ahead(tape, &ahead_ns, err);
+        tape_writer_clock(w->tape, ahead_ns);
+    }
     if (r == 0)
         r = tape_writer_start(w->tape, err);
     return r;
@@ -399,6 +410,10 @@ static int new_writer(struct baro_writer **ret, const char *path, int fd, const 
     w->renamer.options = take_options(options);
     for (int kind = 0; kind < KIND_COUNT; kind++)
         w->left_out += tape->schema.kind[kind] ? kind_extras(tape->schema.kind[kind]) : 0;
+    if (w->renamer.options.thinned && (!path || tape->fd < 0 || fstat(tape->fd, &w->original) < 0)) {
+        baro_writer_free(w);
+        return error_set(err, BARO_E_RANGE, "a tape in memory has no file that could be replaced");
+    }
     if (path)
         fd = create(w, path, err);
     else if ((fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
@@ -476,13 +491,31 @@ int baro_writer_add(struct baro_writer *w, const struct baro_record *record, str
     return w->failed;
 }
 
+/* Gives the copy the owner, the mode and the time of the file that it replaces, which must not have become another one,
+ * and waits until it is on the disk. */
+static int take_place(struct baro_writer *w)
+{
+    const struct stat *old = &w->original;
+    if (!folder_holds(w->file.dir_fd, w->file.name, old))
+        return -ESTALE;
+    if ((old->st_uid != w->file.file.st_uid || old->st_gid != w->file.file.st_gid) &&
+        fchown(w->fd, old->st_uid, old->st_gid) < 0)
+        return -errno;
+    const struct timespec times[] = {old->st_atim, old->st_mtim};
+    return fchmod(w->fd, old->st_mode & 0777) < 0 || futimens(w->fd, times) < 0 || fsync(w->fd) < 0 ? -errno : 0;
+}
+
 int baro_writer_finish(struct baro_writer *w, struct baro_error *err)
 {
     if (w->failed || w->finished)
         return error_set(err, w->failed ? w->failed : BARO_E_RANGE, "the copy can't be finished");
     int r = tape_writer_finish(w->tape, err);
-    bool is_named = w->file.dir_fd >= 0;
-    if (r == 0 && is_named && (r = tape_file_publish(&w->file, w->fd)) < 0)
+    if (r < 0)
+        return w->failed = r;
+    r = w->renamer.options.thinned ? take_place(w) : 0;
+    if (r == 0 && w->file.dir_fd >= 0)
+        r = tape_file_publish(&w->file, w->fd);
+    if (r < 0)
         error_set(err, r, "can't give the tape its name: %s", strerror(-r));
     w->failed = r;
     w->finished = r == 0;

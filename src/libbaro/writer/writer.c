@@ -14,6 +14,7 @@
 #include "libbaro/writer/writer_state.h"
 
 #define SMALL_WINDOW_LOG 11
+#define DENSE_LEVEL 19
 
 static ssize_t real_write(void *context, int fd, const void *at, size_t len)
 {
@@ -59,9 +60,26 @@ void tape_writer_small(struct tape_writer *w)
     w->window_log = SMALL_WINDOW_LOG;
 }
 
+void tape_writer_dense(struct tape_writer *w)
+{
+    w->dense = true;
+}
+
+void tape_writer_clock(struct tape_writer *w, int64_t ahead_ns)
+{
+    w->ahead_ns = ahead_ns;
+}
+
+static bool zstd_dense(ZSTD_CCtx *z)
+{
+    return !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, DENSE_LEVEL)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, TAPE_WINDOW_LOG));
+}
+
 bool writer_make_zstd(struct tape_writer *w)
 {
-    if (!w->zstd && (w->zstd = ZSTD_createCCtx()) && !zstd_setup(w->zstd, w->window_log)) {
+    if (!w->zstd && (w->zstd = ZSTD_createCCtx()) &&
+        !(w->dense ? zstd_dense(w->zstd) : zstd_setup(w->zstd, w->window_log))) {
         ZSTD_freeCCtx(w->zstd);
         w->zstd = NULL;
     }
@@ -417,4 +435,9 @@ bool tape_writer_network(const struct tape_writer *w)
 bool tape_writer_failing(const struct tape_writer *w)
 {
     return w->failing;
+}
+
+bool tape_writer_full(const struct tape_writer *w)
+{
+    return w->failing && (w->lost_code == -ENOSPC || w->lost_code == -EDQUOT);
 }

@@ -40,6 +40,12 @@ int tape_writer_start(struct tape_writer *w, struct baro_error *err);
 /* Takes less memory, for one of many tapes that a process writes at the same time. Only before the first commit. */
 void tape_writer_small(struct tape_writer *w);
 
+/* Takes more time and fewer bytes, for a tape that is not written while it is recorded. Only before the first commit.
+ */
+void tape_writer_dense(struct tape_writer *w);
+/* The wall clock is ahead by this much because of what came before the tape. Only before the first commit. */
+void tape_writer_clock(struct tape_writer *w, int64_t ahead_ns);
+
 /* The job is idle. Frees the compressor: until the next block, frames of a few bytes go into the same zstd stream as
  * they are. Call tape_writer_wake() before the first sample of the job that is idle no longer: it begins a block. */
 void tape_writer_rest(struct tape_writer *w);
@@ -74,6 +80,7 @@ uint64_t
 tape_writer_cut(const struct tape_writer *w); /* bytes that were in the file and that another process truncated */
 bool tape_writer_network(const struct tape_writer *w); /* the tape is on a file server or on FUSE */
 bool tape_writer_failing(const struct tape_writer *w); /* the last commit did not reach the file */
+bool tape_writer_full(const struct tape_writer *w);    /* because the file system, or a quota, has no room */
 void tape_writer_free(struct tape_writer *w);          /* NULL is allowed; does not call tape_writer_finish() */
 
 #endif

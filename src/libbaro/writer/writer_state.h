@@ -43,6 +43,7 @@ struct tape_writer {
 
     ZSTD_CCtx *zstd; /* NULL: tape_writer_rest() */
     int window_log;
+    bool dense;         /* tape_writer_dense() */
     struct buf preface; /* until it is written */
     struct buf record, frame;
     struct buf declaration;                   /* declaration of one kind, while it is written */

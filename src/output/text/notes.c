@@ -56,6 +56,19 @@ static void note_removed(struct lines *l, struct buf *b, const struct baro_summa
     put_note(l, b);
 }
 
+static void note_thinned(struct lines *l, struct buf *b, const struct baro_summary *s)
+{
+    uint64_t to;
+    if (!report_has_u64(s, "", "thinned_to", &to))
+        return;
+    buf_printf(
+        b,
+        "what is old is thinned (--thin-after, baro thin): it has one of %llu samples; totals are exact, levels may "
+        "have been higher in between",
+        (unsigned long long)to);
+    put_note(l, b);
+}
+
 /* Writes the distance between samples. Example: 152 samples in 17.4 s, with 172 left out and 27 missed: one each 114
  * ms instead of 49.6 ms. */
 static void put_distance(struct buf *b, const struct baro_summary *s, uint64_t samples, uint64_t lacking)
@@ -127,6 +140,7 @@ void report_gaps(struct lines *l, const struct baro_summary *s)
     struct buf b = {0};
     uint64_t damaged = report_u64(s, "recorder", "damaged_bytes");
     note_removed(l, &b, s);
+    note_thinned(l, &b, s);
     note_times(l, &b, s);
     note_samples(l, &b, s);
     note_refused(l, &b, s);

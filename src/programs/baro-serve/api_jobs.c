@@ -12,6 +12,7 @@
 #include "programs/baro-serve/instant.h"
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
+#include "programs/baro-serve/sight.h"
 
 #define LIMIT 50u
 #define LIMIT_MOST 1000u
@@ -143,6 +144,17 @@ static bool read_filter(struct request *q, struct job_filter *f)
     return false;
 }
 
+/* Others than those who may see all of a recording see that there is one, and how to ask for their own processes. */
+static void write_private(struct buf *ret, const struct job *job)
+{
+    struct json j = {.out = ret};
+    json_begin(&j, '{');
+    json_key_text(&j, "id", job->shown);
+    json_key_bool(&j, "is_private", true);
+    json_end(&j, '}');
+    ret->len -= ret->len && ret->at[ret->len - 1] == '\n';
+}
+
 void api_jobs(struct request *q)
 {
     struct json j = {.out = &q->out};
@@ -151,6 +163,7 @@ void api_jobs(struct request *q)
     struct page_range range;
     struct job_list list;
     struct buf row = {0};
+    const bool sees_all = sight_all(q);
     if (!read_filter(q, &filter) || !request_range(q, LIMIT, LIMIT_MOST, &range))
         return;
     if (catalogue_list(c, &filter, range.offset, range.limit, &list) < 0) {
@@ -163,7 +176,10 @@ void api_jobs(struct request *q)
     json_key_begin(&j, "jobs", '[');
     for (size_t i = 0; i < list.n; i++) {
         buf_clear(&row);
-        job_row(c, list.at[i], &row);
+        if (sees_all || !job_is_private(c, list.at[i]))
+            job_row(c, list.at[i], &row);
+        else
+            write_private(&row, list.at[i]);
         json_raw(&j, (const char *)row.at, row.len);
     }
     json_end(&j, ']');
@@ -259,9 +275,9 @@ void api_verdicts(struct request *q)
 /* ---- the machine ---- */
 
 /* Finds the running job that read the machine last, to be released with job_release(); NULL: none. */
-static struct job *newest_reading(struct catalogue *c, bool *ret_failed)
+static struct job *newest_reading(struct catalogue *c, bool sees_all, bool *ret_failed)
 {
-    struct job_filter running = {.state = JOB_RUNNING};
+    struct job_filter running = {.state = JOB_RUNNING, .no_private = !sees_all};
     struct job_list list;
     struct job *found = NULL;
     int64_t newest_ns = 0;
@@ -289,7 +305,7 @@ void api_host(struct request *q)
     char host[65] = "";
     uint64_t cpus = 0, memory = 0;
     bool failed;
-    struct job *job = newest_reading(q->server->catalogue, &failed);
+    struct job *job = newest_reading(q->server->catalogue, sight_all(q), &failed);
     if (job) {
         pthread_mutex_lock(&job->lock);
         if (job->tape && job->now) {

@@ -10,6 +10,7 @@
 #include "programs/baro-serve/catalogue.h"
 #include "programs/baro-serve/instant.h"
 #include "programs/baro-serve/route.h"
+#include "programs/baro-serve/sight.h"
 
 #define BUCKETS 300u
 #define BUCKETS_MOST 5000u
@@ -55,6 +56,7 @@ static bool add_curve(struct range *r, const char *what)
     else
         id = 0;
     int kind = baro_tape_kind_find(r->tape, kind_name);
+    kind = kind >= 0 && !sight_kind(r->q, kind) ? -1 : kind;
     int derived = kind < 0 ? -1 : baro_derived_find(kind, name);
     int metric = kind < 0 ? -1 : baro_tape_metric_find(r->tape, kind, name);
     const struct baro_metric *m = metric < 0 ? NULL : baro_tape_metric(r->tape, kind, metric);

@@ -8,6 +8,7 @@
 #include "output/rows/csv_json.h"
 #include "programs/baro-serve/instant.h"
 #include "programs/baro-serve/route.h"
+#include "programs/baro-serve/sight.h"
 #include "programs/common/tape_args.h"
 
 #define LIMIT 100u
@@ -80,6 +81,8 @@ static int take(void *context, const struct columns *c, const struct output_row 
     struct listing *l = context;
     if (r->t_ns < l->from_ns || r->t_ns > l->to_ns)
         return 0;
+    if ((r->process && !sight_process(l->q, r->process)) || (r->exit && !sight_process(l->q, r->exit)))
+        return 0;
     if (l->event && strcmp(baro_event_kind_name(baro_event_kind_of(r->event)), l->event) != 0)
         return 0;
     if (l->sort.n)
@@ -149,7 +152,8 @@ static bool choose(struct listing *l, struct baro_tape *tape, bool *ret_is_range
         return false;
     }
     int kind = baro_rows_find(tape, q->route->rows ? q->route->rows : q->part[1]);
-    if (kind < 0 || row_is_of_list(kind)) { /* the summary has them */
+    bool is_of_process = kind == BARO_KIND_PROCESS || kind == BARO_KIND_EXIT; /* take() leaves out those of others */
+    if (kind < 0 || row_is_of_list(kind) || (!is_of_process && !sight_kind(q, kind))) { /* the summary has them */
         request_fail(q, 404, "no_kind", "the tape has no rows of this kind");
         return false;
     }

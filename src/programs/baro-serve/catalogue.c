@@ -81,6 +81,8 @@ static bool fits(const struct job *job, const struct job_filter *f)
 {
     if ((f->is_over && job->state == JOB_RUNNING) || (f->no_machine && job->is_machine))
         return false;
+    if (f->no_private && job->is_private)
+        return false;
     return (f->state < 0 || (int)job->state == f->state) && job->version > f->since && job->turned > f->turned_since &&
            (!f->search || strcasestr(job->id, f->search) || (job->title && strcasestr(job->title, f->search)));
 }
@@ -169,6 +171,14 @@ bool job_is_machine(struct catalogue *c, struct job *job, int64_t *ret_start_ns)
     *ret_start_ns = job->start_ns;
     pthread_mutex_unlock(&c->lock);
     return is_machine;
+}
+
+bool job_is_private(struct catalogue *c, const struct job *job)
+{
+    pthread_mutex_lock(&c->lock);
+    bool yes = job->is_private;
+    pthread_mutex_unlock(&c->lock);
+    return yes;
 }
 
 #define PATIENCE_S 5 /* a read that takes longer is reported; a tape takes at most 2 s of CPU time */

@@ -35,6 +35,7 @@ struct job {
     char *row;         /* its row in the list of jobs: a JSON object */
     char *title;       /* its command */
     bool is_machine;   /* a recording of the machine only */
+    bool is_private;   /* it has the processes of all users, or its header was not read yet (sight.h) */
     uint64_t stuck_ns; /* CLOCK_MONOTONIC: since then a thread has waited for its tape, which no other reads; 0: none */
     bool is_summed;    /* the row has values of the whole tape */
 
@@ -82,6 +83,7 @@ struct job_filter {
     const char *search;           /* a part of the command or the id; NULL: any */
     uint64_t since, turned_since; /* `version` and `turned` of the job are above these */
     bool is_over;                 /* only jobs that are not running */
+    bool no_private;              /* only jobs that each client may see */
     bool no_machine;              /* without recordings of the machine only */
 };
 struct job_list {
@@ -110,6 +112,7 @@ char *job_title(struct catalogue *c, struct job *job, int64_t *ret_start_ns);
 enum job_state job_version(struct catalogue *c, struct job *job, uint64_t *ret_bytes);
 /* Is it a recording of the machine? Gets when that began, since 1970. */
 bool job_is_machine(struct catalogue *c, struct job *job, int64_t *ret_start_ns);
+bool job_is_private(struct catalogue *c, const struct job *job);
 /* Takes the lock of the job, for a thread that answers a request. Returns false on timeout: the catalogue's thread has
  * the lock and waits for a file system. As long as that lasts, later calls return false at once. */
 bool job_lock(struct job *job);

@@ -19,6 +19,7 @@
 #include "output/text/read_fact.h"
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
+#include "programs/baro-serve/sight.h"
 
 #define JOBS 2000u    /* most jobs: the newest */
 #define TASKS 256u    /* most tasks, or GPUs, of each job */
@@ -461,7 +462,7 @@ static void keep_followed(struct scrape *s)
 void exposition(struct request *q)
 {
     struct scrape s = {.q = q, .out = &q->out};
-    struct job_filter any = {.state = -1};
+    struct job_filter any = {.state = -1, .no_private = !sight_all(q)};
     s.is_open_metrics = q->accept && strstr(q->accept, "application/openmetrics-text");
     if (catalogue_list(q->server->catalogue, &any, 0, UINT64_MAX, &s.jobs) < 0) {
         request_fail(q, 503, "no_memory", "out of memory");

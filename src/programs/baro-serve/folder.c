@@ -35,6 +35,7 @@ static struct job *job_new(const char *name, const char *path, const struct stat
     size_t len = strlen(name);
     job->id = strndup(name, len > 5 ? len - 5 : len);
     job->shown = job->id ? shown_of(job->id) : NULL;
+    job->is_private = true;
     job->path = strdup(path);
     job->device = st->st_dev;
     job->inode = st->st_ino;

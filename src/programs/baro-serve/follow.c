@@ -181,12 +181,22 @@ static void begin_row(struct json *j, const struct job *job, const struct found 
     json_key_text(j, "state", job_state_name(f->state));
 }
 
+/* Has the recording processes of all users of a machine (`record --all`)? */
+static bool has_all_users(const struct baro_header *h)
+{
+    struct baro_value v;
+    if (baro_header_value(h, baro_header_fact_find("cgroup_mode"), 0, &v) != BARO_PRESENT)
+        return false;
+    return strcmp(v.text, "machine") == 0 || strcmp(v.text, "visible") == 0;
+}
+
 static void row_make(const struct job *job, const struct baro_tape *tape, struct found *f)
 {
     struct json j = {.out = &f->row};
     const struct baro_header *h = baro_tape_header(tape);
     f->start_ns = baro_header_start_realtime_ns(h);
     f->is_machine = baro_header_mode(h) == BARO_MODE_ATTACH && !baro_header_target_count(h) && !*baro_header_argv(h);
+    f->is_private = has_all_users(h);
     begin_row(&j, job, f);
     write_head(&j, h, &job->end);
     buf_clear(&f->title);

@@ -9,7 +9,7 @@
 struct found {
     enum job_state state;
     int64_t start_ns;
-    bool is_summed, is_machine;
+    bool is_summed, is_machine, is_private;
     bool no_memory; /* memory ran out: nothing else is valid */
     struct buf row, title;
 };

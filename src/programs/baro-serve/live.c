@@ -20,6 +20,7 @@
 #include "programs/baro-serve/catalogue.h"
 #include "programs/baro-serve/instant.h"
 #include "programs/baro-serve/peer.h"
+#include "programs/baro-serve/sight.h"
 #include "programs/baro-serve/progress.h"
 #include "programs/baro-serve/server.h"
 #include "programs/baro-serve/shortage.h"
@@ -42,6 +43,7 @@ struct stream {
     struct MHD_Connection *connection;
     int fd; /* descriptor of the connection: open until is_closed */
     struct peer peer;
+    bool sees_all;   /* of the list of jobs: also private ones */
     struct job *job; /* held; NULL: the list of jobs */
 
     /* used by the thread of the streams only */
@@ -150,7 +152,8 @@ static void fill_jobs(struct stream *s, uint64_t now_ns, struct buf *out)
 {
     struct catalogue *c = s->live->catalogue;
     bool all = now_ns >= s->rows_ns;
-    struct job_filter changed = {.state = -1, .since = all ? s->version : 0, .turned_since = all ? 0 : s->turned};
+    struct job_filter changed = {
+        .state = -1, .no_private = !s->sees_all, .since = all ? s->version : 0, .turned_since = all ? 0 : s->turned};
     struct job_list list;
     struct buf row = {0};
     if (now_ns - s->asked_ns < JOBS_NS)
@@ -650,5 +653,6 @@ void live_jobs(struct request *q)
     s->version = s->turned = list.version; /* only later changes are sent */
     job_list_done(q->server->catalogue, &list);
     s->live = q->server->live;
+    s->sees_all = sight_all(q);
     q->stream = s;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/baro-serve/server.h"
+#include "programs/baro-serve/sight.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -236,7 +237,7 @@ static void handle(struct request *q)
     workers_begin(&s->workers, q);
     if (q->job && !workers_read(&s->workers, q, q->job))
         request_hangs(q);
-    else
+    else if (sight_allows(q))
         q->route->handle(q);
     if (workers_end(&s->workers, q)) {
         finish_answer(q, shortage_count() == failures);

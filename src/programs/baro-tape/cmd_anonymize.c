@@ -305,7 +305,7 @@ int cmd_anonymize(struct cli *cli, const struct settings *s, char **argv)
     options.text = other_text;
     options.uid = other_uid;
     options.context = &r;
-    status = copy_tape(cli, tape, s->output, &options);
+    status = copy_tape(cli, tape, s->output, &options, NULL, NULL);
     pseudonyms_done(&r.p);
     baro_tape_close(tape);
     return status;

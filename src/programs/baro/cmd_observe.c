@@ -119,6 +119,8 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
         return cli_failf(cli, "which jobs are to be recorded? Give --cgroup PATTERN or --tasks DIR");
     if (!is_folder(s->observe.tasks))
         return cli_failf(cli, "--tasks %s: %s", s->observe.tasks, strerror(errno));
+    if (r->thin_ns && !r->keep_ns && !keep_bytes)
+        return cli_failf(cli, "--thin-after goes with --keep");
     if (!gpu_row_check(r->gpu, &err))
         print_line(cli, err.text);
     fd_hold_standard();
@@ -142,7 +144,11 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
         .read_tasks = task_file_start,
         .host = r->host,
         .record = options_of_each(cli, r, keep_bytes),
-        .keep = {r->keep_ns, keep_bytes},
+        .keep = {.ns = r->keep_ns,
+                 .bytes = keep_bytes,
+                 .thin_ns = r->thin_ns,
+                 .reserve = r->keep_ns || keep_bytes ? r->reserve_bytes : 0,
+                 .become = programs_become},
         .total_bytes = s->observe.total_bytes,
         .overhead_ppm = r->overhead_ppm,
         .hanging = &hanging,

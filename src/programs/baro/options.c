@@ -169,6 +169,7 @@ void settings_init(struct settings *s)
                                          .children = true,
                                          .host = true,
                                          .gpu = "auto",
+                                         .reserve_bytes = UINT64_MAX,
                                          .limit_signal = SIGTERM,
                                          .limit_grace_ns = 10 * NS_PER_SEC};
     metric_parse_list("default", &s->record.wanted, NULL);
@@ -183,8 +184,8 @@ void settings_init(struct settings *s)
         "among the kept runs)",                                                                                        \
         .completes = OPT_A_FILE),                                                                                      \
         PARSED("keep", 0, "TIME|SIZE", record, take_keep, "keep only the newest part of the tape, e.g. 1h or 512MB"),  \
-        SETS("force", 0, record.force, "replace FILE if it exists"), TAG_OPTION, NOTE_OPTION,                          \
-        SETS("quiet", 'q', record.quiet, "print no summary at the end"),                                               \
+        THIN_OPTION, RESERVE_OPTION, SETS("force", 0, record.force, "replace FILE if it exists"), TAG_OPTION,          \
+        NOTE_OPTION, SETS("quiet", 'q', record.quiet, "print no summary at the end"),                                  \
         SETS("verbose", 'v', record.verbose, "print all of the summary at the end, not 15 lines at most"),             \
         PARSED("interval", 'i', "TIME", record.interval_ns, take_interval,                                             \
                "time between samples: auto (the default), or 10ms to 1h"),                                             \

@@ -42,6 +42,8 @@ const struct opt options_observe[] = {
          "the folder of the tapes, which is made (default: jobs in that of the kept runs)", .completes = OPT_A_FILE),
     TAG_OPTION,
     PARSED("keep", 0, "TIME|SIZE", record, take_keep, "keep only the newest part of each tape, e.g. 1d or 64MB"),
+    THIN_OPTION,
+    RESERVE_OPTION,
     PARSED("total", 0, "SIZE", observe.total_bytes, take_total,
            "keep all tapes together within SIZE, e.g. 2GB (default: no limit)"),
     PARSED("push", 0, "URL", record.push, take_push,

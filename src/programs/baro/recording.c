@@ -382,6 +382,26 @@ static void on_no_segment(void *context)
     segments_take_back(&r->segments);
 }
 
+static void on_full(void *context)
+{
+    struct recording *r = context;
+    segments_make_room(&r->segments);
+}
+
+static unsigned on_given_up(void *context)
+{
+    struct recording *r = context;
+    struct baro_error line = BARO_ERROR_INIT;
+    unsigned n = segments_given_up(&r->segments);
+    if (n && !r->room_reported) {
+        error_set(&line, -ENOSPC, "the disk of %.200s is nearly full: the oldest segments are removed (--reserve)",
+                  (const char *)r->path.at);
+        recording_say(r, line.text);
+        r->room_reported = true;
+    }
+    return n;
+}
+
 void recording_options(struct recording *r, struct record_options *ret)
 {
     const struct record_settings *s = r->settings;
@@ -410,7 +430,9 @@ void recording_options(struct recording *r, struct record_options *ret)
         .segments = {.keep_ns = s->keep_ns,
                      .keep_bytes = s->keep_bytes,
                      .next = r->segments.dir_fd >= 0 ? on_next_segment : NULL,
-                     .none = on_no_segment},
+                     .none = on_no_segment,
+                     .full = on_full,
+                     .given_up = on_given_up},
         .on = {.error = recording_say, .begun = on_begun, .summed_up = on_summed_up, .finished = on_finished},
         .no_events = getenv("BARO_NO_EVENTS") != NULL,
         .observer = {on_header, on_sample, on_exit_record, on_event, on_limits, r},

@@ -23,6 +23,7 @@ struct recording {
     struct record_before before;     /* record --all: what a recorder before this one wrote into the folder */
     bool goes_on;                    /* there is such a part */
     bool segment_reported;           /* it was reported that no segment can be made */
+    bool room_reported;              /* it was reported that the disk is nearly full */
     struct buf dir;                  /* folder of the kept runs; empty if -o was given */
     int tape_fd;
     bool begun;          /* the header is in the file */
@@ -45,6 +46,9 @@ struct recording {
     struct surroundings surroundings;
     uint64_t sample_ns; /* of the last sample */
 };
+
+/* Is it the machine that is recorded, and no job? */
+bool record_settings_machine(const struct record_settings *s);
 
 /* Opens the tape where the settings say, or among the kept runs under a name with that of the command. */
 int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,

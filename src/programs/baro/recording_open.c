@@ -15,9 +15,11 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/passwd.h"
 #include "base/span.h"
 #include "libbaro/tape/folder.h"
 #include "libbaro/tape/runs.h"
+#include "programs/baro/programs.h"
 #include "programs/baro/recording.h"
 #include "recorder/collectors/gpu/gpu_row.h"
 #include "recorder/loop/launcher.h"
@@ -186,18 +188,49 @@ static bool in_segments(const struct record_settings *s)
     return s->keep_ns || s->keep_bytes;
 }
 
+bool record_settings_machine(const struct record_settings *s)
+{
+    return s->all || (s->machine && !s->n_pids && !s->cgroup && !s->select.n_rules && !s->select.file);
+}
+
+/* The group whose members may read what root records of the machine. */
+#define READERS "baro"
+
+/* The recording of a machine by root is for all whom root has put into a group; others see the figures that baro serve
+ * shows them. */
+static struct segments_keep keep_of(const struct record_settings *s)
+{
+    struct passwd_user readers; /* /etc/group has name and number in the same fields as /etc/passwd */
+    struct segments_keep keep = {.ns = s->keep_ns,
+                                 .bytes = s->keep_bytes,
+                                 .thin_ns = s->thin_ns,
+                                 .reserve = s->reserve_bytes,
+                                 .become = programs_become,
+                                 .gid = SEGMENTS_NO_GROUP};
+    keep.is_shared =
+        record_settings_machine(s) && geteuid() == 0 && passwd_by_name("/etc/group", READERS, &readers) > 0;
+    if (keep.is_shared)
+        keep.gid = readers.uid;
+    return keep;
+}
+
 /* A folder with a machine's tape is gone on with, also after the machine was started again. Returns the descriptor of
  * the next segment; -ENOENT: there is nothing to go on with; or another negative code. */
 static int go_on(struct recording *r, int dir_fd, const char *name, struct segments_keep keep, struct baro_error *err)
 {
     struct baro_tape *newest;
     struct baro_tape_end end = {.size = sizeof(end)};
+    struct stat st;
     const char *path = (const char *)r->path.at;
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int code = fd < 0 ? -ENOENT : segments_newest(fd, &newest);
+    int code = fd < 0 || fstat(fd, &st) < 0 ? -ENOENT : segments_newest(fd, &newest);
     fd_close(fd);
     if (code < 0)
         return -ENOENT;
+    if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH)) { /* they could put segments there */
+        baro_tape_close(newest);
+        return error_set(err, -EPERM, "%s belongs to another user, or others may write to it; it is left alone", path);
+    }
     const struct baro_header *h = baro_tape_header(newest);
     bool is_machine = strcmp(h->cgroup_mode, "machine") == 0 || strcmp(h->cgroup_mode, "visible") == 0;
     if (!is_machine)
@@ -212,7 +245,7 @@ static int go_on(struct recording *r, int dir_fd, const char *name, struct segme
 /* Splits the path: r->file becomes the folder. Takes dir_fd. */
 static int create_segments(struct recording *r, int dir_fd, const char *name, bool force, struct baro_error *err)
 {
-    const struct segments_keep keep = {r->settings->keep_ns, r->settings->keep_bytes};
+    const struct segments_keep keep = keep_of(r->settings);
     r->file = (struct tape_file){.dir_fd = dir_fd};
     int fd = -ENAMETOOLONG;
     if (strlen(name) > NAME_MAX)
@@ -329,6 +362,8 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
                    struct baro_error *err)
 {
     struct baro_error line = BARO_ERROR_INIT;
+    if (s->thin_ns && !in_segments(s))
+        return error_set(err, BARO_E_RANGE, "--thin-after goes with --keep");
     *r = (struct recording){.cli = cli,
                             .settings = s,
                             .tape_fd = -1,

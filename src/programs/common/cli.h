@@ -90,7 +90,7 @@ __attribute__((weak)) cli_function cmd_run, cmd_record, cmd_observe, cmd_mark, c
 __attribute__((weak)) cli_function cmd_summary, cmd_show, cmd_export, cmd_ls, cmd_trend, cmd_advise, cmd_rm,
     cmd_metrics;
 __attribute__((weak)) cli_function cmd_report, cmd_diff, cmd_compare, cmd_check, cmd_plot, cmd_top, cmd_tasks,
-    cmd_serve, cmd_push, cmd_trim, cmd_anonymize;
+    cmd_serve, cmd_push, cmd_trim, cmd_thin, cmd_anonymize;
 cli_function cmd_help;
 
 #endif

@@ -13,7 +13,7 @@
 extern const struct opt options_summary[], options_show[], options_export[], options_ls[], options_trend[],
     options_advise[], options_rm[], options_metrics[], options_report[], options_diff[], options_compare[],
     options_check[], options_plot[], options_top[], options_tasks[], options_serve[], options_push[], options_trim[],
-    options_anonymize[], options_none[];
+    options_thin[], options_anonymize[], options_none[];
 extern __attribute__((weak)) const struct opt options_run[], options_record[], options_observe[], options_doctor[],
     options_mark[], options_phase[];
 
@@ -32,6 +32,15 @@ int check_push(const char *text, struct baro_error *err);
 int take_runs(void *at, const char *text, struct baro_error *err);   /* at: uint32_t, from 1 */
 int take_warmup(void *at, const char *text, struct baro_error *err); /* the same from 0 */
 int take_keep(void *at, const char *text, struct baro_error *err);   /* at: struct record_settings */
+int take_thin_after(void *at, const char *text, struct baro_error *err);
+int take_reserve(void *at, const char *text, struct baro_error *err); /* at: bytes */
+#define THIN_OPTION                                                                                                    \
+    PARSED("thin-after", 0, "TIME", record.thin_ns, take_thin_after,                                                   \
+           "with --keep: of what is older than TIME, keep about every tenth sample, e.g. 1d (baro thin)")
+#define RESERVE_OPTION                                                                                                 \
+    PARSED("reserve", 0, "SIZE", record.reserve_bytes, take_reserve,                                                   \
+           "with --keep: remove the oldest part also where less than SIZE of the disk is free (default: 5 %, 1 GB at " \
+           "most; 0: never)")
 int take_total(void *at, const char *text, struct baro_error *err);  /* at: bytes */
 int take_carbon(void *at, const char *text, struct baro_error *err); /* at: double, grams for a kWh */
 

@@ -427,6 +427,17 @@ const struct opt options_trim[] = {
     END,
 };
 
+static int take_age(void *at, const char *text, struct baro_error *err)
+{
+    int code = parse_duration(text, at, err);
+    return code == 0 && !*(uint64_t *)at ? error_set(err, BARO_E_RANGE, "0 is no age: write 12h or 1d") : code;
+}
+
+const struct opt options_thin[] = {
+    PARSED("after", 0, "TIME", thin_after_ns, take_age, "thin the segments that are older than TIME (default: 1d)"),
+    END,
+};
+
 const struct opt options_anonymize[] = {
     NEW_TAPE,
     TEXT("key", 0, "KEYFILE", key,

@@ -74,6 +74,8 @@ struct record_settings {
     const char *output;           /* -o FILE; NULL: a new one among the kept runs */
     bool force;                   /* replace an existing output */
     uint64_t keep_ns, keep_bytes; /* --keep; 0: not given */
+    uint64_t thin_ns;             /* --thin-after; 0: not given */
+    uint64_t reserve_bytes;       /* --reserve; UINT64_MAX: not given */
     bool quiet;                   /* no summary at the end */
     bool verbose;                 /* all of the summary */
     bool background;              /* record: the recorder is a process that nobody waits for */
@@ -199,6 +201,7 @@ struct settings {
     const char *from, *to;  /* plot, trim: the stretch of time */
     const char *phase;      /* trim: the stretch of a phase */
     const char *samples;    /* trim: the stretch of so many samples */
+    uint64_t thin_after_ns; /* thin: how old what is thinned is; 0: a day */
     const char *key;        /* anonymize: the file of the key; NULL: a random key */
     bool list;              /* plot: the figures; check: the limits */
     int format;             /* export */

@@ -3,15 +3,41 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/dir.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/fmt.h"
+#include "base/span.h"
 #include "programs/common/stretch.h"
 #include "programs/common/tape_list.h"
+
+struct names {
+    bool has_segments, has_others;
+};
+
+static bool note_name(void *context, const char *name, size_t len)
+{
+    struct names *names = context;
+    if (span_ends(span_of(name, len), ".baro"))
+        *(tape_list_is_segment(name) ? &names->has_segments : &names->has_others) = true;
+    return !names->has_others;
+}
+
+/* Does a folder have segments and no other tapes? There may be a thousand: their names say it. */
+static bool is_segments(const char *path)
+{
+    struct names names = {0};
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_read = fd >= 0 && dir_each(fd, note_name, &names) == 0;
+    fd_close(fd);
+    return is_read && names.has_segments && !names.has_others;
+}
 
 /* A folder of tapes stands for the only tape in it; one with segments is a tape itself. */
 static int find_in_folder(struct reader_path *path, struct baro_error *err)
@@ -19,7 +45,7 @@ static int find_in_folder(struct reader_path *path, struct baro_error *err)
     struct tape_list l = {0};
     char *operands[] = {path->at, NULL};
     struct stat st;
-    if (stat(path->at, &st) < 0 || !S_ISDIR(st.st_mode))
+    if (stat(path->at, &st) < 0 || !S_ISDIR(st.st_mode) || is_segments(path->at))
         return 0;
     int code = tape_list_read(&l, operands, err);
     const struct listed_tape *first = code >= 0 && l.n ? &l.at[0] : NULL;

@@ -56,8 +56,7 @@ static int add_tape(struct tape_list *l, const char *path, uint64_t bytes, struc
     return 0;
 }
 
-/* Is it a segment of a tape: 000001.baro, ...? */
-static bool is_segment(const char *name)
+bool tape_list_is_segment(const char *name)
 {
     size_t digits = strspn(name, "0123456789");
     return digits >= 6 && strcmp(name + digits, ".baro") == 0;
@@ -66,7 +65,7 @@ static bool is_segment(const char *name)
 static bool has_tapes(const struct baro_runs *runs)
 {
     for (size_t i = 0; i < baro_runs_count(runs); i++) {
-        if (!is_segment(baro_runs_name(runs, i)))
+        if (!tape_list_is_segment(baro_runs_name(runs, i)))
             return true;
     }
     return false;

@@ -44,6 +44,8 @@ struct tape_list {
 int tape_list_read(struct tape_list *ret, char **operands, struct baro_error *err);
 /* Are there tapes in the folders of this folder, as of run/%j/%r.baro? */
 bool tape_list_is_below(const char *folder);
+/* Is it the name of a segment of a tape: 000001.baro, ...? */
+bool tape_list_is_segment(const char *name);
 void tape_list_done(struct tape_list *l);
 void tape_list_drop(struct listed_tape *t); /* frees one */
 

@@ -125,6 +125,21 @@ int take_keep(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
+int take_thin_after(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t ns;
+    int code = parse_duration(text, &ns, err);
+    if (code == 0 && ns < KEEP_NS_LEAST)
+        return error_set(err, BARO_E_RANGE, "%s is less than 10s", text);
+    *(uint64_t *)at = code == 0 ? ns : 0;
+    return code;
+}
+
+int take_reserve(void *at, const char *text, struct baro_error *err)
+{
+    return parse_size(text, at, err);
+}
+
 int take_total(void *at, const char *text, struct baro_error *err)
 {
     uint64_t bytes;

@@ -97,6 +97,10 @@ struct record_segments {
      * takes, or a negative code. If nothing could be written to it, no callback is called. */
     int (*next)(void *context, uint64_t t_ns, uint64_t bytes);
     void (*none)(void *context);
+    /* The file system is full: makes room if it can. */
+    void (*full)(void *context);
+    /* Returns how many segments were removed since the last call because the file system is nearly full. */
+    unsigned (*given_up)(void *context);
 };
 
 /* Called with the context of the observer; NULL members are not called. */

@@ -85,9 +85,15 @@ static bool says_memory_counts_twice(const struct baro_event *e)
 void writes_next_segment(struct recorder *r, uint64_t t_ns)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    if (!r->options->segments.next || tape_writer_failing(r->writer))
+    if (!r->options->segments.next)
         return;
     recorder_writes(r, true);
+    if (tape_writer_full(r->writer))
+        r->options->segments.full(r->options->observer.context);
+    if (tape_writer_failing(r->writer)) {
+        recorder_writes(r, false);
+        return;
+    }
     int fd = r->options->segments.next(r->options->observer.context, t_ns, tape_writer_bytes(r->writer));
     if (fd >= 0) {
         r->header.segment++;
@@ -99,7 +105,11 @@ void writes_next_segment(struct recorder *r, uint64_t t_ns)
             tape_writer_event(r->writer, &e);
         }
     }
+    unsigned given_up = r->options->segments.given_up(r->options->observer.context);
     recorder_writes(r, false);
+    if (given_up)
+        recorder_event(r, BARO_EVENT_WARNING, NULL, given_up,
+                       "the disk is nearly full: the oldest segments were removed");
     if (err.text[0] && !r->writes.error_reported++ && r->options->on.error)
         r->options->on.error(r->options->observer.context, err.text);
 }

@@ -173,6 +173,7 @@ struct jobs {
     uint64_t due_ns[4]; /* CLOCK_MONOTONIC: when each search goes on */
     uint64_t paid_ns;   /* CLOCK_MONOTONIC: when beginning groups that were just made is paid */
     bool were_searched; /* control groups were searched at least once */
+    bool room_reported; /* that the disk is nearly full */
     bool said_late;     /* that searching takes long was reported */
 };
 

@@ -95,6 +95,23 @@ static void on_no_segment(void *context)
     segments_take_back(&e->segments);
 }
 
+static void on_full(void *context)
+{
+    struct job_entry *e = context;
+    segments_make_room(&e->segments);
+}
+
+static unsigned on_given_up(void *context)
+{
+    struct job_entry *e = context;
+    unsigned n = segments_given_up(&e->segments);
+    if (n && !e->jobs->room_reported)
+        e->jobs->options->say(e->jobs->options->context,
+                              "the disk is nearly full: the oldest segments are removed (--reserve)");
+    e->jobs->room_reported |= n > 0;
+    return n;
+}
+
 int job_tape_open(struct job_entry *e, struct baro_error *err)
 {
     const struct jobs_options *o = e->jobs->options;
@@ -113,6 +130,8 @@ int job_tape_open(struct job_entry *e, struct baro_error *err)
     e->options.tape_fd = fd;
     e->options.segments.next = on_next_segment;
     e->options.segments.none = on_no_segment;
+    e->options.segments.full = on_full;
+    e->options.segments.given_up = on_given_up;
     e->options.on.error = on_error;
     e->options.on.begun = on_begun;
     return 0;
