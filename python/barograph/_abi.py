@@ -769,6 +769,7 @@ class baro_writer_options(Structure):
         ("uid", c_void_p),
         ("context", c_void_p),
         ("is_stretch", c_bool),
+        ("thinned", c_uint32),
     ]
 
 
@@ -810,6 +811,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_header_version": (c_char_p, (c_void_p,)),
     "baro_header_wants": (c_bool, (c_void_p, c_int)),
     "baro_header_segment": (c_uint32, (c_void_p,)),
+    "baro_header_thinned": (c_uint32, (c_void_p,)),
     "baro_header_has_start": (c_bool, (c_void_p,)),
     "baro_header_start_realtime_ns": (c_int64, (c_void_p,)),
     "baro_header_realtime_ns": (c_int64, (c_void_p, c_uint64)),
