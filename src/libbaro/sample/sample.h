@@ -240,7 +240,7 @@ struct baro_header {
     char cpu_model[128];
     uint32_t numa_nodes;
     char cgroup_mode[16]; /* of run: "own", "none"; of record --cgroup "target", or "members" where the group counts no
-                             CPU time; else "" */
+                             CPU time; of record --all "machine", or "visible" in a PID namespace; else "" */
     uint32_t uid;
     char **argv; /* the command redacted (run) or of the first target; NULL-terminated; may be empty */
     char **tags; /* of the user, each KEY=VALUE; NULL-terminated; NULL: none */

@@ -143,7 +143,7 @@ bool summary_job_cpu_is_estimate(const struct baro_summary *s)
  * bound. */
 bool summary_command_may_have_more(const struct baro_summary *s, const struct command *c)
 {
-    bool is_rare = s->subject.is_machine && s->finished.nameless <= c->processes / 50; /* thousands of processes */
+    bool is_rare = s->subject.is_machine && s->finished.nameless <= s->rows.job[JOB_processes_started] / 50;
     return summary_processes_are_bound(s) || (s->finished.nameless && *c->name && !is_rare);
 }
 

@@ -35,7 +35,8 @@ static const struct {
     U32("uid", false, uid, "real user id of the recorder"),
     OF_HEADER("target", SIGNED, NONE, PROPERTY, HAS_TARGETS, targets, false, "a pid that was attached to"),
     TEXT("cgroup_mode", cgroup_mode,
-         "the control group that the job had: own (made for the command) or none; target or members (--cgroup)"),
+         "the control group that the job had: own (made for the command) or none; target or members (--cgroup); "
+         "machine or visible (record --all)"),
     TEXT("version", version, "of barograph that wrote the tape"),
     U64("interval_ns", NS, false, interval_ns, "between two samples; 0: chosen as it went"),
     U64("overhead_ppm", NONE, false, overhead_ppm, "budget in millionths of a core; 0: none"),

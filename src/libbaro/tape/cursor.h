@@ -63,6 +63,7 @@ struct series_part {
     uint32_t id_base;                          /* ids of its processes go on from here */
     uint64_t job[JOB_MAX], self[RECORDER_MAX]; /* the last rows of the parts before */
     bool cpu_is_whole; /* the CPU time of the job lacks nothing that it used between the parts */
+    bool is_machine;   /* the job is all processes of a machine */
 };
 
 /* The segments of a tape, and the one that is read. */

@@ -53,6 +53,7 @@ struct segments_writer {
     int dir_fd; /* -1: the tape is one file */
     struct segments_keep keep;
     struct segments list;
+    size_t n_left;     /* how many of the first ones are of a recorder before this one: their times are of its clock */
     uint64_t bytes;    /* size of the finished segments */
     uint64_t began_ns; /* when the last segment began, since the tape began */
     uint64_t retry_ns; /* when to try again after the next segment could not be made */

@@ -49,7 +49,7 @@ void series_join(const struct series_part *p, struct baro_sample *s)
     const uint8_t *absent = s->job_absent;
     add(BARO_KIND_JOB, p->job, value, absent);
     add(BARO_KIND_RECORDER, p->self, s->self, s->self_absent);
-    for (size_t i = 0; i < sizeof(job_bounds) / sizeof(*job_bounds); i++) {
+    for (size_t i = 0; !p->is_machine && i < sizeof(job_bounds) / sizeof(*job_bounds); i++) {
         if (absent[job_bounds[i]] == BARO_PRESENT && !(job_bounds[i] == JOB_cpu_is_lower_bound && p->cpu_is_whole))
             value[job_bounds[i]] = 1;
     }
@@ -96,6 +96,7 @@ static void add_last(struct series_part *p, const struct baro_sample *last, cons
 /* What the kernel counted for the group between the beginnings of the first part and of this one. */
 static void take_group(struct series_part *p, const struct baro_header *first, const struct baro_header *h)
 {
+    p->is_machine = strcmp(h->cgroup_mode, "machine") == 0; /* its figures are those of the stretches on the tape */
     bool counts = strcmp(first->cgroup_mode, "target") == 0 && strcmp(h->cgroup_mode, "target") == 0 &&
                   strcmp(first->boot_id, h->boot_id) == 0;
     p->cpu_is_whole =

@@ -180,7 +180,12 @@ void timeline_add_damage(struct baro_timeline *t, uint64_t t_ns)
 
 static void on_oom(struct baro_timeline *t, const struct baro_event *e)
 {
+    struct buf text = {0};
     snprintf(t->killed.logged, sizeof(t->killed.logged), "%s", e->text);
+    if (!t->summary->subject.is_machine)
+        return; /* at the end of a job the kernel's log names its own */
+    buf_printf(&text, "%" PRIu64 " OOM-killed%s%s", e->number, *e->text ? ": " : "", e->text);
+    note_event(t, e, "oom", true, &text);
 }
 
 static void on_limit(struct baro_timeline *t, const struct baro_event *e)

@@ -247,7 +247,7 @@ const struct verdict_rule rule_oom = {
      "the recording was cut off when the limit was nearly reached.",
      THRESHOLDS(oom_thresholds)},
     oom,
-    RULE_OF_MACHINES};
+    0};
 
 /* ---- pids-limit ---- */
 

@@ -41,7 +41,7 @@ void kinds_add(struct kinds *k, const struct baro_tape *tape, const struct baro_
     if (r->kind != BARO_RECORD_SAMPLE)
         return;
     for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape); kind++) {
-        size_t n = baro_sample_rows(r->u.sample, kind);
+        size_t n = kind == BARO_KIND_BRIEF ? 0 : baro_sample_rows(r->u.sample, kind); /* hundreds that come and go */
         for (size_t i = 0; i < n && i < KINDS_ENTITIES; i++) {
             const struct baro_row *e = baro_sample_row(r->u.sample, kind, i);
             if (!has_entity(k, kind, baro_row_id(e)))

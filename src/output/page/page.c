@@ -163,7 +163,7 @@ int page_write(struct baro_tape *tape, const struct page_options *options, baro_
         code = walk_tape(&p, tape, err);
     }
     p.is_running = code >= 0 && baro_tape_state(tape) == BARO_TAPE_RUNNING;
-    p.is_host_only = code >= 0 && report_is_host_only(p.summary);
+    p.is_host_only = code >= 0 && (report_is_host_only(p.summary) || report_is_machine(p.summary));
     if (code >= 0)
         code = make_figures(&p, tape, err);
     if (code >= 0)

@@ -21,7 +21,7 @@ struct page {
     const struct page_options *options;
     const struct baro_header *header;
     bool is_running;
-    bool is_host_only;      /* the tape has no job */
+    bool is_host_only;      /* the tape has no job, or the job is the machine */
     struct baro_fold *fold; /* has these: */
     const struct baro_summary *summary;
     const struct baro_timeline *timeline;

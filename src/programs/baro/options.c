@@ -275,7 +275,7 @@ const struct opt options_record[] = {
            "end with the last --pid (target, the default), or when all that they started has ended, too (all)"),
     SETS("host", 0, record.machine,
          "record the machine; without --pid and --cgroup nothing else, until SIGINT or SIGTERM"),
-    SETS("all", 0, record.all, "record the machine and all its processes (baro help machine)"),
+    SETS("all", 0, record.all, "record the machine and all its processes, until SIGINT or SIGTERM"),
     PARSED("for", 0, "TIME", record.for_ns, take_for, "end the recording after this time, e.g. 10min or 1h"),
     PARSED("cgroup", 0, "PATH", record, take_group,
            "record all processes in this control group and below it: a service, a container, a pod",

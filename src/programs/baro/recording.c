@@ -168,7 +168,9 @@ static void publish_tape(struct recording *r)
 
 static void remove_tape(struct recording *r)
 {
-    if (r->segments.dir_fd < 0)
+    if (r->goes_on)
+        segments_take_back(&r->segments); /* what was there before stays */
+    else if (r->segments.dir_fd < 0)
         tape_file_remove(&r->file);
     else if (tape_file_named(&r->file))
         segments_remove(r->file.dir_fd, r->file.name, true);
@@ -404,6 +406,7 @@ void recording_options(struct recording *r, struct record_options *ret)
                   .become = programs_become},
         .run.adopts = s->subreaper,
         .attach.for_ns = s->for_ns,
+        .attach.before = r->goes_on ? &r->before : NULL,
         .segments = {.keep_ns = s->keep_ns,
                      .keep_bytes = s->keep_bytes,
                      .next = r->segments.dir_fd >= 0 ? on_next_segment : NULL,

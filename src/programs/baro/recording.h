@@ -20,6 +20,8 @@ struct recording {
     struct buf path;   /* absolute, NUL-terminated; of the tape */
     struct tape_file file;
     struct segments_writer segments; /* with --keep; file is then the folder */
+    struct record_before before;     /* record --all: what a recorder before this one wrote into the folder */
+    bool goes_on;                    /* there is such a part */
     bool segment_reported;           /* it was reported that no segment can be made */
     struct buf dir;                  /* folder of the kept runs; empty if -o was given */
     int tape_fd;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the tape of a recording is made: a file or folder that the user named, or a kept run. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "baro/runs.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/fd.h"
@@ -19,6 +21,7 @@
 #include "programs/baro/recording.h"
 #include "recorder/collectors/gpu/gpu_row.h"
 #include "recorder/loop/launcher.h"
+#include "recorder/segments/next_part.h"
 
 /* ---- the name of a tape ---- */
 
@@ -183,6 +186,29 @@ static bool in_segments(const struct record_settings *s)
     return s->keep_ns || s->keep_bytes;
 }
 
+/* A folder with a machine's tape is gone on with, also after the machine was started again. Returns the descriptor of
+ * the next segment; -ENOENT: there is nothing to go on with; or another negative code. */
+static int go_on(struct recording *r, int dir_fd, const char *name, struct segments_keep keep, struct baro_error *err)
+{
+    struct baro_tape *newest;
+    struct baro_tape_end end = {.size = sizeof(end)};
+    const char *path = (const char *)r->path.at;
+    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int code = fd < 0 ? -ENOENT : segments_newest(fd, &newest);
+    fd_close(fd);
+    if (code < 0)
+        return -ENOENT;
+    const struct baro_header *h = baro_tape_header(newest);
+    bool is_machine = strcmp(h->cgroup_mode, "machine") == 0 || strcmp(h->cgroup_mode, "visible") == 0;
+    if (!is_machine)
+        code = error_set(err, -EEXIST, "%s is there and not the tape of a machine; it is left alone", path);
+    else if ((code = baro_tape_read_end(newest, &end, err)) == 0)
+        code = segments_next_part(&r->segments, dir_fd, name, h, end.last_ns, keep, &r->before, err);
+    r->goes_on = code >= 0;
+    baro_tape_close(newest);
+    return code;
+}
+
 /* Splits the path: r->file becomes the folder. Takes dir_fd. */
 static int create_segments(struct recording *r, int dir_fd, const char *name, bool force, struct baro_error *err)
 {
@@ -191,7 +217,7 @@ static int create_segments(struct recording *r, int dir_fd, const char *name, bo
     int fd = -ENAMETOOLONG;
     if (strlen(name) > NAME_MAX)
         error_set(err, fd, "can't make %.200s: %s", (const char *)r->path.at, strerror(ENAMETOOLONG));
-    else
+    else if (!r->settings->all || force || (fd = go_on(r, dir_fd, name, keep, err)) == -ENOENT)
         fd = segments_create(&r->segments, dir_fd, name, (const char *)r->path.at, force, keep, err);
     if (fd < 0 || fstat(r->segments.dir_fd, &r->file.file) < 0) {
         tape_file_done(&r->file);

@@ -268,13 +268,22 @@ static void report_attached(struct recorder *r)
         recorder_event(r, BARO_EVENT_START, NULL, before_ns, "attached");
 }
 
+static void report_hidden(struct recorder *r)
+{
+    if (r->options->attach.all && r->sampler.machine.hides)
+        recorder_event(r, BARO_EVENT_WARNING, NULL, 0,
+                       "processes of other users are hidden (hidepid of /proc), and are not recorded");
+}
+
 /* How many processes were never seen while nobody recorded is not known. */
 static void report_gap(struct recorder *r)
 {
     if (!r->options->attach.before)
         return;
-    job_lose(&r->job);
-    sampler_lost_events(&r->sampler, true);
+    if (!r->job.whole) { /* that of a machine is a stretch without a recording, and no figure includes it */
+        job_lose(&r->job);
+        sampler_lost_events(&r->sampler, true);
+    }
     recorder_event(r, BARO_EVENT_GAP, NULL, r->options->attach.before->gap_ns, GAP_NEXT_PART);
 }
 
@@ -316,6 +325,7 @@ int recorder_begin(struct recorder *r, const struct record_options *options, str
     sampler_discover(&r->sampler);
     report_gap(r);
     report_attached(r);
+    report_hidden(r);
     r->wrapper.started = true;
     plan_first(r);
     return 0;

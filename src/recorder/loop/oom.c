@@ -29,7 +29,7 @@ void oom_note_exit(struct recorder *r, const struct baro_exit *e)
 {
     struct oom_watch *w = &r->oom;
     bool killed = e->status_known && WIFSIGNALED(e->status) && WTERMSIG(e->status) == SIGKILL;
-    if (e->status_known && !killed)
+    if (!killed && (e->status_known || r->job.whole))
         return;
     struct oom_ended *at = &w->at[w->n++ % OOM_ENDED_MAX]; /* the latest ones */
     w->killed += killed;
@@ -100,8 +100,38 @@ static void read_log(const struct recorder *r, int fd, struct oom_log *l)
     }
 }
 
+/* Names those that SIGKILL ended since the sample before. */
+static void report_kills(struct recorder *r)
+{
+    const struct oom_watch *w = &r->oom;
+    char names[96] = "";
+    for (size_t i = w->since_before; i < w->n && w->n - w->since_before <= OOM_ENDED_MAX; i++) {
+        size_t len = strlen(names);
+        snprintf(names + len, sizeof(names) - len, "%s%s", len ? ", " : "", w->at[i % OOM_ENDED_MAX].name);
+    }
+    recorder_event(r, BARO_EVENT_OOM, NULL, w->pending, names);
+}
+
+/* The process that was killed may end some milliseconds later, so the names are those up to the next sample. */
+void oom_note_sample(struct recorder *r, const struct baro_sample *s)
+{
+    struct oom_watch *w = &r->oom;
+    if (!r->job.whole || s->host_absent[HOST_oom_kills] || !s->has_host)
+        return;
+    uint64_t now = s->host[HOST_oom_kills];
+    if (w->pending)
+        report_kills(r);
+    w->pending = w->is_counted && now > w->counted ? now - w->counted : 0;
+    w->counted = now;
+    w->is_counted = true;
+    w->since_before = w->since;
+    w->since = w->n;
+}
+
 void oom_report(struct recorder *r)
 {
+    if (r->job.whole)
+        return;
     uint64_t counted = cgroup_row_oom_kills(&r->sampler.cgroups), now = clock_monotonic_ns();
     struct oom_log l = oom_log_of(r->header.start_monotonic_ns, now);
     const struct timespec pause = {0, NS_PER_MS};

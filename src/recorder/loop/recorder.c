@@ -55,6 +55,7 @@ static void take_sample(struct recorder *r)
     writes_commit(r, s);
     writes_observe(r, s);
     enforce_sample(r, s);
+    oom_note_sample(r, s);
     writes_next_segment(r, s->t_ns);
 }
 

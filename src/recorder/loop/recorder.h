@@ -24,6 +24,10 @@ struct oom_watch {
         int32_t pid;
         char name[28];
     } at[OOM_ENDED_MAX];
+    /* of a machine: its count of kills as read last; how many of them are to be reported, and from which of at[] on */
+    uint64_t counted, pending;
+    size_t since, since_before;
+    bool is_counted;
     size_t n;        /* all that were noted; at[] has the last OOM_ENDED_MAX of them */
     uint64_t killed; /* those known to be ended by SIGKILL */
 };
@@ -123,6 +127,8 @@ void wrapper_drain(struct recorder *r);
 
 /* oom.c */
 void oom_note_exit(struct recorder *r, const struct baro_exit *e);
+/* Of a machine, after each sample: the kernel has killed processes for lack of memory. */
+void oom_note_sample(struct recorder *r, const struct baro_sample *s);
 void oom_report(struct recorder *r);                           /* after the last sample */
 struct oom_log oom_log_of(uint64_t start_ns, uint64_t now_ns); /* for a job that began then: CLOCK_MONOTONIC */
 void oom_log_take(struct oom_log *l, const struct oom_watch *w, struct span text);

@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "libbaro/tape/tail.h"
 #include "recorder/observe/state.h"
+#include "recorder/segments/next_part.h"
 #include "libbaro/writer/writer.h"
 
 static bool is_tape(const char *name)
@@ -69,22 +70,6 @@ struct left_part {
     uint64_t last_ns;         /* the time of its last sample */
 };
 
-/* Opens the newest segment of a folder that can be read. Returns 0 or a negative code. */
-static int open_newest(int dir_fd, struct baro_tape **ret)
-{
-    struct segments list = {0};
-    int code = segments_list(dir_fd, &list);
-    code = code < 0 ? code : BARO_E_EMPTY;
-    for (size_t i = list.n; code == BARO_E_EMPTY && i-- > 0;) {
-        char name[SEGMENT_NAME_SIZE];
-        segment_name(list.at[i].number, name);
-        int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        code = fd < 0 ? -errno : tape_open_fd(ret, fd, name, 0, NULL);
-    }
-    segments_done(&list);
-    return code;
-}
-
 /* Opens a tape that has no end and no writer. Returns 0, 1 if there is nothing to do, or a negative code. */
 static int open_left(int dir_fd, const char *name, struct left_part *ret)
 {
@@ -92,7 +77,7 @@ static int open_left(int dir_fd, const char *name, struct left_part *ret)
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return 1;
-    int code = segments_in_work(fd) ? 1 : open_newest(fd, &ret->newest);
+    int code = segments_in_work(fd) ? 1 : segments_newest(fd, &ret->newest);
     fd_close(fd);
     if (code != 0)
         return code;
@@ -105,15 +90,6 @@ static int open_left(int dir_fd, const char *name, struct left_part *ret)
 }
 
 /* ---- the job is alive ---- */
-
-static bool this_boot(const struct baro_header *h)
-{
-    char id[sizeof(h->boot_id)];
-    ssize_t n = fd_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", id, sizeof(id) - 1);
-    id[n > 0 ? n : 0] = 0;
-    id[strcspn(id, "\n")] = 0;
-    return n > 0 && strcmp(id, h->boot_id) == 0;
-}
 
 /* Finds the newest tape with this ending: names begin with a time, so it is the last one in their order. */
 static size_t find_tape(const struct left_tapes *l, const char *ending)
@@ -133,7 +109,7 @@ static bool find_part(const struct left_tapes *l, int dir_fd, const char *ending
     *ret_at = find_tape(l, ending);
     if (*ret_at == l->n || open_left(dir_fd, l->at[*ret_at], ret) != 0)
         return false;
-    if (this_boot(baro_tape_header(ret->newest)))
+    if (header_is_of_this_boot(baro_tape_header(ret->newest)))
         return true;
     baro_tape_close(ret->newest);
     return false;
@@ -157,12 +133,8 @@ int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending)
     if (!find_part(l, o->dir_fd, ending, &i, &part))
         return -ENOENT;
     const struct baro_header *h = baro_tape_header(part.newest);
-    int fd = segments_continue(&e->segments, o->dir_fd, l->at[i], o->keep, NULL);
+    int fd = segments_next_part(&e->segments, o->dir_fd, l->at[i], h, part.last_ns, o->keep, &e->before, NULL);
     if (fd >= 0) {
-        uint64_t now = clock_boottime_ns(), last = h->start_boottime_ns + part.last_ns;
-        e->before = (struct record_before){.segment = e->segments.list.at[e->segments.list.n - 1].number,
-                                           .gap_ns = now > last ? now - last : 0};
-        memcpy(e->before.id, h->id, sizeof(h->id));
         e->options.attach.before = &e->before;
         e->before_boottime_ns = h->start_boottime_ns;
         e->before_clk_tck = h->clk_tck;

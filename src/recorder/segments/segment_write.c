@@ -95,6 +95,7 @@ int segments_continue(struct segments_writer *ret, int parent_fd, const char *na
     if (r > 0 && segments_in_work(ret->dir_fd))
         r = -EBUSY;
     /* All begin at 0, the latest that it can be in the time of this part, so that none is removed too early. */
+    ret->n_left = ret->list.n;
     for (size_t i = 0; i < ret->list.n; i++)
         ret->bytes += (uint64_t)ret->list.at[i].file.st_size;
     r = r < 0 ? error_set(err, r, "can't go on in %s: %s", name, strerror(-r))
@@ -139,14 +140,23 @@ uint64_t segments_drop_first(struct segments_writer *w)
     uint64_t bytes = (uint64_t)w->list.at[0].file.st_size;
     remove_at(w, 0);
     w->bytes -= bytes;
+    w->n_left -= w->n_left > 0;
     memmove(w->list.at, w->list.at + 1, --w->list.n * sizeof *w->list.at);
     return bytes;
+}
+
+/* Was a segment of a recorder before this one written last so long ago? Of a machine that is started again once a week
+ * nothing would be removed otherwise. */
+static bool is_outdated(const struct segments_writer *w)
+{
+    uint64_t now_s = (uint64_t)clock_realtime_ns() / NS_PER_SEC;
+    return w->keep.ns && w->n_left && (uint64_t)w->list.at[0].file.st_mtime + w->keep.ns / NS_PER_SEC < now_s;
 }
 
 void segments_thin(struct segments_writer *w, uint64_t t_ns, uint64_t bytes)
 {
     while (w->dir_fd >= 0 && w->list.n > 1) {
-        bool old = w->keep.ns && w->list.at[1].first_ns + w->keep.ns <= t_ns;
+        bool old = is_outdated(w) || (w->keep.ns && w->list.at[1].first_ns + w->keep.ns <= t_ns);
         bool large = w->keep.bytes && w->bytes + bytes > w->keep.bytes;
         if (!old && !large)
             return;

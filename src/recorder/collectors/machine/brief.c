@@ -28,11 +28,12 @@ static const struct {
     {EXIT_faults_major, BRIEF_faults_major},
 };
 
-/* What is known of its end by its last sample, or what a signal ended, is a record. */
+/* One that a sample has, or that a signal ended, has a record. */
 static bool is_brief(const struct baro_exit *e)
 {
-    return !e->absent[EXIT_elapsed] && e->value[EXIT_elapsed] < BRIEF_LIFE && !e->absent[EXIT_cpu] &&
-           e->value[EXIT_cpu] < BRIEF_CPU && !e->sampled && *e->name && !(e->status_known && WIFSIGNALED(e->status));
+    return !e->absent[EXIT_elapsed] && e->value[EXIT_elapsed] < BRIEF_LIFE &&
+           (e->absent[EXIT_cpu] || e->value[EXIT_cpu] < BRIEF_CPU) && !e->sampled &&
+           !(e->status_known && WIFSIGNALED(e->status));
 }
 
 static struct baro_entity *find(const struct brief *b, uint64_t key, const char *name, const char *parent,
@@ -84,12 +85,14 @@ bool brief_takes(struct brief *b, const struct baro_exit *e)
     if (!b->sampling || !is_brief(e))
         return false;
     bool is_full = b->n >= BRIEFS_MOST;
-    struct baro_entity *x = take(b, is_full ? "(other)" : e->name, is_full || !e->parent_name ? "" : e->parent_name, e, &at);
+    struct baro_entity *x =
+        take(b, is_full ? "(other)" : e->name, is_full || !e->parent_name ? "" : e->parent_name, e, &at);
     if (!x)
         return false;
     x->value[BRIEF_processes]++;
     for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++)
         x->value[sums[i].brief] += e->absent[sums[i].exit] ? 0 : e->value[sums[i].exit];
+    x->value[BRIEF_unread] += e->absent[EXIT_cpu] != BARO_PRESENT;
     x->value[BRIEF_failed] += e->status_known && e->status;
     if (!e->absent[EXIT_rss_peak])
         x->value[BRIEF_rss_peak] = max_u64(x->value[BRIEF_rss_peak], e->value[EXIT_rss_peak]);

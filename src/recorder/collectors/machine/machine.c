@@ -8,7 +8,7 @@
 #include "kernel/proc/machine.h"
 #include "recorder/collectors/processes/births.h"
 
-#define FIRST_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO of include/linux/proc_ns.h */
+#define FIRST_NAMESPACE 0xeffffffcu  /* PROC_PID_INIT_INO of include/linux/proc_ns.h */
 #define LIST_EVERY (30 * NS_PER_SEC) /* in case events were lost, and for threads of the kernel */
 
 /* ---- the kernel's count ---- */
@@ -89,6 +89,8 @@ int machine_begin(struct machine *m)
     kernel_threads_init(&m->kernel, g);
     list_processes(m);
     kernel_threads_read(&m->kernel);
+    struct pid_stat first;
+    m->hides = proc_read_stat(g->options.proc_fd, 1, &first) < 0;
     m->counts = sees_all() && read_cpu(g, &m->base);
     brief_init(&m->brief, g);
     return machine_groups_init(&m->groups, g);

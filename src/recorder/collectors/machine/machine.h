@@ -19,6 +19,7 @@ struct machine {
     const struct host_row *host;
     bool is_on;
     bool counts; /* /proc/stat counts the processes that can be seen here, and no others */
+    bool hides;  /* /proc is mounted with hidepid: processes of other users are not in it */
     uint64_t listed_ns;
     struct machine_cpu {
         uint64_t user_ns, system_ns;

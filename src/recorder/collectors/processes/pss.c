@@ -95,7 +95,8 @@ static uint64_t info_due(const struct memory *y, const struct member *m)
 {
     bool wanted = m->memory.info_wanted && !m->memory.info_asked && m->memory.info_tries < INFO_TRIES;
     bool sparse = y->sampling->account->budget.level >= BUDGET_SPARSE;
-    return wanted ? m->row.first_ns + (sparse ? INFO_AFTER : SHORT_LIVED) : UINT64_MAX;
+    uint64_t after = y->sampling->job->whole ? NS_PER_SEC : sparse ? INFO_AFTER : SHORT_LIVED;
+    return wanted ? m->row.first_ns + after : UINT64_MAX;
 }
 
 uint64_t memory_due(const struct memory *y, const struct member *m)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""record --all: each process of the machine, as sums where it was brief; the machine's CPU time, and what closes it."""
+
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+from conftest import has_connector, poll, unshared
+
+BRIEF = 40
+
+
+def busy_ns():
+    """What the kernel counts as work in /proc/stat: all but idle, iowait and steal. Guests are in user."""
+    with open("/proc/stat", encoding="ascii") as f:
+        user, nice, system, _, _, irq, softirq = (int(n) for n in f.readline().split()[1:8])
+    return (user + nice + system + irq + softirq) * 10**9 // os.sysconf("SC_CLK_TCK")
+
+
+def begin(run, tape, *options):
+    recorder = run.popen("record", "--all", "-q", "-o", tape, *options)
+    poll(lambda: os.path.exists(tape) and run.instants(tape), "the first sample")
+    return recorder
+
+
+def end(recorder):
+    recorder.send_signal(signal.SIGINT)
+    assert recorder.wait(timeout=60) == 0
+
+
+def named(work, name, program="true"):
+    copy = work / name
+    shutil.copy(shutil.which(program), copy)
+    copy.chmod(0o755)
+    return str(copy)
+
+
+def command(summary, name):
+    return next((c for c in summary["commands"] if c["name"] == name), None)
+
+
+def test_each_process_is_counted_and_the_total_closes(run, tape, work, cgroup):
+    if not has_connector():
+        pytest.skip("needs the process connector")
+    lived = subprocess.Popen([named(work, "lived-before", "sleep"), "100"])
+    before = busy_ns()
+    recorder = begin(run, tape)
+    for _ in range(BRIEF):
+        subprocess.run([named(work, "was-brief")], check=True)
+    burn = "import os, time\nwhile time.process_time() < 0.2: pass\nos.kill(os.getpid(), 9)"
+    subprocess.run([named(work, "burner", "python3"), "-c", burn], preexec_fn=cgroup.enter, check=False)
+    n = len(run.instants(tape))
+    run.await_samples(tape, n + 2)
+    lived.kill()
+    lived.wait()
+    end(recorder)
+    after = busy_ns()
+    s = run.summary(tape)
+    exits, briefs = run.export(tape, "exit"), run.export(tape, "brief")
+    assert s["cgroup"] == "machine" and s["name"] == os.uname().nodename
+    assert s["accounting"]["kernel_source"] == "machine"
+    assert 0 < s["accounting"]["cpu_counted_ns"] <= s["job"]["cpu_ns"] <= after - before
+    kernel = command(s, "kernel threads")
+    assert kernel["processes"] == 1 and kernel["cpu_ns"] >= 0
+    assert sum(r["name"] == "kernel threads" for r in run.export(tape, "process")) == len(run.instants(tape))
+    if run.lost_events(tape):
+        return
+    # What is no record of its own is a part of a sum.
+    last = {b["name"] + b["label"] + str(b["cgroup"]): b["processes"] for b in briefs if b["name"] == "was-brief"}
+    assert sum(last.values()) + sum(e["name"] == "was-brief" for e in exits) == BRIEF
+    assert command(s, "was-brief")["processes"] == BRIEF and command(s, "lived-before")["processes"] == 1
+    burner = next(e for e in exits if e["name"] == "burner")
+    assert burner["signal"] == signal.SIGKILL and burner["cpu_ns"] >= 200_000_000 and burner["cgroup"].startswith("/")
+
+
+def test_a_process_has_its_control_group(run, tape, cgroup):
+    child = subprocess.Popen(["sleep", "100"], preexec_fn=cgroup.enter)
+    recorder = begin(run, tape)
+    run.await_samples(tape, 2)
+    end(recorder)
+    child.kill()
+    child.wait()
+    assert next(r for r in run.export(tape, "process") if r["pid"] == child.pid)["cgroup"].endswith(cgroup.path.name)
+    groups = run.export(tape, "cgroup")
+    mine = [g for g in groups if g["name"].endswith("/" + cgroup.path.name)]
+    assert groups[0]["name"] == "/" and mine and mine[0]["cpu_ns"] is not None
+
+
+def test_a_folder_is_gone_on_with(run, work):
+    folder = work / "machine"
+    for _ in range(2):
+        run("record", "--all", "-q", "--keep", "7d", "-o", folder, "--for", "1500ms", status=0)
+    assert [p.name for p in sorted(folder.iterdir())] == ["000001.baro", "000002.baro"]
+    assert [e["text"] for e in run.export(folder, "event") if e["event"] == "gap"] == ["no recorder was running"]
+    assert command(run.summary(folder), "kernel threads")["processes"] == 1
+    # The tape of a job is none of a machine.
+    other = work / "other"
+    run("record", "--host", "-q", "--keep", "1h", "-o", other, "--for", "300ms", status=0)
+    r = run("record", "--all", "--keep", "7d", "-o", other)
+    assert r.returncode == 2 and "not the tape of a machine" in r.stderr
+
+
+def test_an_ordinary_user_records_what_proc_shows(run_ordinary, tape):
+    run_ordinary("record", "--all", "-q", "-o", tape, "--for", "1500ms", status=0)
+    s = run_ordinary.summary(tape)
+    assert s["accounting"]["kernel_source"] == "machine"
+    assert {os.getpid(), 1} <= {r["pid"] for r in run_ordinary.export(tape, "process")}
+
+
+def test_a_pid_namespace_is_recorded_as_what_can_be_seen(run, tape):
+    via = unshared("--pid", "--fork", "--mount-proc")
+    run("record", "--all", "-q", "-o", tape, "--for", "1200ms", via=via, status=0)
+    s = run.summary(tape)
+    assert s["cgroup"] == "visible" and s["accounting"]["kernel_source"] == "ledger"
+    assert not any(r["name"] == "kernel threads" for r in run.export(tape, "process"))
+
+
+def test_what_it_does_not_go_with(run):
+    for options, word in ((["--pid", "1"], "--pid"), (["--host"], "--host"), (["--cgroup", "/x"], "--cgroup")):
+        r = run("record", "--all", *options)
+        assert r.returncode == 2 and f"--all and {word}" in r.stderr
+    r = run("record", "--cgroup", "/")
+    assert r.returncode == 2 and "--all" in r.stderr
