@@ -10,6 +10,7 @@ import sys
 
 import pytest
 from conftest import SOURCE
+from serving import Server
 
 sys.path.insert(0, str(SOURCE / "tests"))
 import tape_reader  # noqa: E402
@@ -147,3 +148,20 @@ def test_a_folder(run, baro, work):
     said = done.stderr.splitlines()
     assert sum(str(broken) in line for line in said) == 1, said
     assert sum("000900.baro is of another recording" in line for line in said) == 1, said
+
+
+def test_serve_has_the_report_of_a_stretch(baro, work, recorded, edge):
+    folder = work / "tapes"
+    folder.mkdir()
+    (folder / "job.baro").write_bytes(recorded.read_bytes())
+    server = Server(baro, folder=folder)
+    try:
+        (job,) = server.summed(1)
+        page = f"/jobs/{job['id']}"
+        got, _, body = server.ask(f"{page}/report?from=%2B{edge / 1e9:.3f}s&by=command")
+        assert got == 200 and b'class="stretch"' in body
+        assert server.ask(f"{page}/report?from=%2B9h")[0] == 404
+        assert server.ask(f"{page}/machine")[0] == 404
+    finally:
+        server.process.terminate()
+        server.process.communicate(timeout=60)
