@@ -4,35 +4,7 @@
 #include "unit.h"
 #include "baro/baro.h"
 #include "tape_file.h"
-
-#define MS 1000000ull
-#define SECOND (1000 * MS)
-
-static struct baro_fold *fold; /* the last one; freed with the next one */
-
-static const struct baro_timeline *timeline(void)
-{
-    baro_fold_free(fold);
-    struct baro_tape *tape = tape_opened(tape_path);
-    assert_int_equal(baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, NULL), 0);
-    baro_tape_close(tape);
-    return baro_fold_timeline(fold);
-}
-
-/* The same, as a live view makes it. */
-static const struct baro_timeline *live(void)
-{
-    struct baro_record r;
-    struct baro_tape *tape = tape_opened(tape_path);
-    baro_fold_free(fold);
-    assert_int_equal(baro_fold_new(&fold, baro_tape_header(tape), BARO_FOLD_TIMELINE, NULL), 0);
-    while (baro_tape_next(tape, &r, NULL) > 0) {
-        baro_fold_add(fold, &r);
-        assert_int_equal(baro_fold_finish(fold, BARO_FOLD_TIMELINE, NULL), 0);
-    }
-    baro_tape_close(tape);
-    return baro_fold_timeline(fold);
-}
+#include "timeline.h"
 
 static void process_phase(struct tape_writer *w, bool begins, uint64_t t_ns, struct baro_key key, const char *name)
 {

@@ -142,8 +142,8 @@ static void add_value(const struct adding *a, enum measure_group group, int id, 
         return;
     }
     s->is_live = true;
-    /* Example: all samples up to 10 s were sent and then removed (--keep), and the machine was read at 9.8 s. The sample of
-     * 10.5 s, the first that is left, has that reading as well. */
+    /* Example: all samples up to 10 s were sent and then removed (--keep), and the machine was read at 9.8 s. The
+     * sample of 10.5 s, the first that is left, has that reading as well. */
     bool was_sent = a->read_ns <= p->sent_ns;
     if (a->list && !was_sent)
         put_point(p, a->list,
