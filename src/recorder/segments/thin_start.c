@@ -20,7 +20,7 @@ enum { IO_OF_PROCESS = 1, IO_IDLE = 3 << 13 }; /* ioprio_set(2): glibc has no he
 
 static _Noreturn void be_thinner(int dir_fd, const struct segments_keep *keep)
 {
-    static char program[] = "baro-tape", command[] = "thin", folder[] = "/proc/self/fd/3", after[] = "--after";
+    char program[] = "baro-tape", command[] = "thin", folder[] = "/proc/self/fd/3", after[] = "--after";
     char age[32];
     char *argv[] = {program, command, folder, after, age, NULL};
     sigset_t none;
