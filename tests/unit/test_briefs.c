@@ -82,7 +82,8 @@ static uint64_t count_commands(uint32_t segment)
     struct baro_summary *s = summary_new(&h);
     uint64_t value[BRIEF_MAX] = {0};
     uint8_t absent[BRIEF_MAX] = {0};
-    struct baro_entity e = {.id = 10, .kind = KIND_brief, .name = "true", .label = "sh", .value = value, .absent = absent};
+    struct baro_entity e = {
+        .id = 10, .kind = KIND_brief, .name = "true", .label = "sh", .value = value, .absent = absent};
     struct baro_entity *at[] = {&e};
     static const uint64_t counts[] = {40, 90, 0, 30};
     for (unsigned i = 0; i < 4; i++) {

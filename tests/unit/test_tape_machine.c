@@ -258,7 +258,10 @@ static void rename_in_schema(const char *name, const char *from, const char *to)
     assert_true(frame_head_parse(whole + at, &head) && head.type == FRAME_SCHEMA);
     size_t n = ZSTD_decompress(raw, sizeof raw, whole + at + FRAME_HEAD_SIZE, head.len);
     assert_false(ZSTD_isError(n));
-    unsigned char *found = memmem(raw, n, from, strlen(from));
+    /* A metric of processes has the name of a kind as well; that of a kind is followed by the number of its columns. */
+    unsigned char *found = raw;
+    while (found && (found == raw || (strcmp(from, "\006cgroup") == 0 && found[7] != CGROUP_MAX)))
+        found = memmem(found + 1, n - (size_t)(found + 1 - raw), from, strlen(from));
     assert_non_null(found);
     memcpy(found, to, strlen(to));
     size_t size = ZSTD_compress(packed + FRAME_HEAD_SIZE, sizeof packed - FRAME_HEAD_SIZE, raw, n, 19);

@@ -62,7 +62,9 @@ int cgroup_target(int root_fd, const char *path, struct cgroup_hierarchies *ret,
                          "%s: no such control group; give its path below " MOUNTED ", or as in /proc/PID/cgroup", path);
     for (size_t i = 0; i < ret->n; i++) {
         if (ret->at[i].root)
-            return error_set(err, -EINVAL, "%s is the root of its hierarchy, that is, the whole machine: record that with --all", path);
+            return error_set(err, -EINVAL,
+                             "%s is the root of its hierarchy, that is, the whole machine: record that with --all",
+                             path);
     }
     find_others(root_fd, ret);
     size_t other;

@@ -24,10 +24,17 @@ static void put_known(struct column *c, uint64_t v, uint64_t unknown)
         column_i64(c, (int64_t)v);
 }
 
+/* A process belongs to a task, or, on the tape of a machine, to a control group. */
+const struct baro_entities *fill_named(const struct baro_sample *s)
+{
+    const struct baro_entities *tasks = sample_entities(s, BARO_KIND_TASK);
+    return tasks && tasks->n ? tasks : sample_entities(s, BARO_KIND_CGROUP);
+}
+
 /* The name of a task, in the sample or among those of earlier samples; NULL: not known. */
 static const char *task_name(const struct filling *f, const struct baro_sample *s, uint64_t id)
 {
-    const struct baro_entities *tasks = s ? sample_entities(s, BARO_KIND_TASK) : NULL;
+    const struct baro_entities *tasks = s ? fill_named(s) : NULL;
     for (size_t i = 0; tasks && i < tasks->n; i++) {
         if (tasks->at[i]->id == id)
             return baro_row_name(row_of_entity(tasks->at[i]));

@@ -10,7 +10,7 @@
 #include "libbaro/sample/row.h"
 
 /* Rows are filled in chunks of this size: their values stay in the cache while the columns are filled. */
-enum { CHUNK_ROWS = 256, TASK_NAMES = 64 };
+enum { CHUNK_ROWS = 256, TASK_NAMES = 256 };
 
 /* The state that the rows of a stream share. */
 struct filling {
@@ -30,7 +30,7 @@ struct filling {
     size_t n_names;
     struct {
         uint32_t id;
-        char text[64];
+        char text[256];
     } names[TASK_NAMES];
 };
 
@@ -48,6 +48,9 @@ struct chunk {
     double cores[CHUNK_ROWS]; /* chunk_compare() sets them */
     uint8_t cores_absent[CHUNK_ROWS];
 };
+
+/* The entities that a process may belong to; NULL: none. */
+const struct baro_entities *fill_named(const struct baro_sample *s);
 
 /* Compares rows with the rows before. Must be called once for each row, in order, even if no column uses the row. */
 void chunk_compare(struct chunk *k, struct filling *f);

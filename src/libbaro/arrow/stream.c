@@ -53,11 +53,12 @@ static size_t entity_rows(struct stream *s, const struct baro_sample *sample)
 
 static void note_tasks(struct filling *f, const struct baro_sample *sample)
 {
-    const struct baro_entities *tasks = sample_entities(sample, BARO_KIND_TASK);
-    for (; tasks && f->n_names < TASK_NAMES && f->n_names < tasks->n; f->n_names++) {
-        f->names[f->n_names].id = tasks->at[f->n_names]->id;
-        snprintf(f->names[f->n_names].text, sizeof(f->names->text), "%s",
-                 baro_row_name(row_of_entity(tasks->at[f->n_names])));
+    const struct baro_entities *named = fill_named(sample);
+    for (size_t i = 0; named && f->n_names < TASK_NAMES && i < named->n; i++) {
+        if (f->n_names && named->at[i]->id <= f->names[f->n_names - 1].id)
+            continue; /* control groups come and go; a later one has a larger id */
+        f->names[f->n_names].id = named->at[i]->id;
+        snprintf(f->names[f->n_names++].text, sizeof(f->names->text), "%s", baro_row_name(row_of_entity(named->at[i])));
     }
 }
 

@@ -71,8 +71,8 @@ struct fold {
     char name[FOLD_NAMES][FOLD_NAME_ROOM]; /* names of processes that ran when a sample was taken */
     unsigned n_names;
     bool has_foreign_groups; /* the control groups are those of processes of the machine, not the job's */
-    bool has_unread; /* the threads of some process were not known */
-    bool failed;     /* out of memory: entities are missing */
+    bool has_unread;         /* the threads of some process were not known */
+    bool failed;             /* out of memory: entities are missing */
 };
 
 void fold_init(struct fold *f);

@@ -14,11 +14,8 @@ static const struct {
     enum brief_metric brief;
     enum command_value command;
 } sums[] = {
-    {BRIEF_cpu, COMMAND_CPU},
-    {BRIEF_cpu_user, COMMAND_CPU_USER},
-    {BRIEF_cpu_system, COMMAND_CPU_SYSTEM},
-    {BRIEF_io_read, COMMAND_IO_READ},
-    {BRIEF_io_write, COMMAND_IO_WRITE},
+    {BRIEF_cpu, COMMAND_CPU},         {BRIEF_cpu_user, COMMAND_CPU_USER}, {BRIEF_cpu_system, COMMAND_CPU_SYSTEM},
+    {BRIEF_io_read, COMMAND_IO_READ}, {BRIEF_io_write, COMMAND_IO_WRITE},
 };
 
 static struct summary_brief *last_of(struct summary_briefs *b, uint32_t id)
@@ -42,13 +39,14 @@ static uint64_t grown(const struct baro_entity *e, struct summary_brief *last, e
 static void add_growth(struct command *c, const struct baro_entity *e, struct summary_brief *last)
 {
     uint64_t n = grown(e, last, BRIEF_processes), unread = grown(e, last, BRIEF_unread);
+    uint64_t known = n > unread ? n - unread : 0;
     c->processes += n;
     for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++) {
         c->value[sums[i].command] += grown(e, last, sums[i].brief);
-        c->covered[sums[i].command] += n - unread;
+        c->covered[sums[i].command] += known;
     }
     c->absent[COMMAND_TCP_SENT] = c->absent[COMMAND_TCP_RECEIVED] = BARO_ABSENT_NOT_ASKED;
-    c->covered[COMMAND_RSS_PEAK] += n - unread;
+    c->covered[COMMAND_RSS_PEAK] += known;
     c->teardown_ns += n * TEARDOWN_NS;
     if (n && e->value[BRIEF_rss_peak] > c->value[COMMAND_RSS_PEAK])
         c->value[COMMAND_RSS_PEAK] = e->value[BRIEF_rss_peak];

@@ -130,23 +130,29 @@ void row_begin(struct output_row *r)
 
 /* ---- names of entities ---- */
 
-static const struct baro_row *task_at(const struct baro_sample *s, size_t i)
+/* A process belongs to a task, or, on the tape of a machine, to a control group. */
+static const struct baro_row *named_at(const struct baro_sample *s, size_t i)
 {
-    return s ? baro_sample_row(s, BARO_KIND_TASK, i) : NULL;
+    baro_kind_id kind = s && baro_sample_rows(s, BARO_KIND_TASK) ? BARO_KIND_TASK : BARO_KIND_CGROUP;
+    return s ? baro_sample_row(s, kind, i) : NULL;
 }
 
+/* Control groups come and go; a later one has a larger id. */
 void row_names_note(struct row_names *names, const struct baro_sample *s)
 {
-    for (const struct baro_row *e; names->n < ROW_NAMES_MOST && (e = task_at(s, names->n)); names->n++) {
+    const struct baro_row *e;
+    for (size_t i = 0; names->n < ROW_NAMES_MOST && (e = named_at(s, i)); i++) {
+        if (names->n && baro_row_id(e) <= names->at[names->n - 1].id)
+            continue;
         names->at[names->n].id = baro_row_id(e);
-        snprintf(names->at[names->n].text, sizeof(names->at->text), "%s", baro_row_name(e));
+        snprintf(names->at[names->n++].text, sizeof(names->at->text), "%s", baro_row_name(e));
     }
 }
 
 const char *row_task_name(const struct row_names *names, const struct baro_sample *s, uint64_t id)
 {
     const struct baro_row *e;
-    for (size_t i = 0; (e = task_at(s, i)); i++) {
+    for (size_t i = 0; (e = named_at(s, i)); i++) {
         if (baro_row_id(e) == id)
             return baro_row_name(e);
     }

@@ -94,16 +94,17 @@ struct row_time {
 };
 
 /* Names of tasks, for rows that have no sample. Begins as all zero. */
-#define ROW_NAMES_MOST 64u
+#define ROW_NAMES_MOST 256u
 struct row_names {
     size_t n;
     struct {
         uint32_t id;
-        char text[64];
+        char text[256];
     } at[ROW_NAMES_MOST];
 };
 void row_names_note(struct row_names *names, const struct baro_sample *s);
-/* The name of the task with this id, in the sample or among the names (either may be NULL); NULL: not known. */
+/* The name of the task, or the control group, with this id, in the sample or among the names (either may be NULL);
+ * NULL: not known. */
 const char *row_task_name(const struct row_names *names, const struct baro_sample *s, uint64_t id);
 
 /* Called once for each row, in the order of the tape: computes what depends on previous rows. */

@@ -82,7 +82,8 @@ static void others_cost(struct buf *b, const struct baro_summary *s)
  * may be counted in both: without CONFIG_IRQ_TIME_ACCOUNTING those that hit a process are in its time as well. */
 static void closure(struct lines *l, const struct baro_summary *s)
 {
-    uint64_t total = report_u64(s, "accounting", "cpu_kernel_ns"), known = report_u64(s, "accounting", "cpu_counted_ns"),
+    uint64_t total = report_u64(s, "accounting", "cpu_kernel_ns"),
+             known = report_u64(s, "accounting", "cpu_counted_ns"),
              interrupts = report_u64(s, "host", "cpu_interrupts_ns"), stolen = report_u64(s, "host", "cpu_steal_ns"),
              left = total > known ? total - known : 0, kernel = 0;
     for (size_t i = 0; i < report_rows(s, "commands") && !kernel; i++) {

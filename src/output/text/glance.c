@@ -445,7 +445,8 @@ void report_glance(const struct baro_summary *s, const struct baro_verdicts *ver
         put_survivors(g);
         put_incomplete(g);
         glance_resources(g);
-        bool is_host = report_is_host_only(s), is_batch = !is_host && !report_is_machine(s) && put_efficiency(g, verdicts);
+        bool is_host = report_is_host_only(s),
+             is_batch = !is_host && !report_is_machine(s) && put_efficiency(g, verdicts);
         if (style.timeline && !is_host && (!is_batch || glance_has_failed_phase(style.timeline)))
             glance_phases(g);
         if (!is_host && !is_batch)

@@ -19,8 +19,8 @@ static void others(struct lines *l, const struct baro_summary *s)
 {
     double cores;
     uint64_t cpus;
-    if (report_is_machine(s) || !report_has_real(s, "host", "cpu_others_mean_cores", &cores) || !report_has_u64(s, "host", "cores", &cpus) ||
-        cores < LEAST_OTHERS || cores < LEAST_OTHERS_SHARE * (double)cpus)
+    if (report_is_machine(s) || !report_has_real(s, "host", "cpu_others_mean_cores", &cores) ||
+        !report_has_u64(s, "host", "cores", &cpus) || cores < LEAST_OTHERS || cores < LEAST_OTHERS_SHARE * (double)cpus)
         return;
     lines_say(l, "others kept %s of %llu cores busy", CORES(cores), (unsigned long long)cpus);
 }

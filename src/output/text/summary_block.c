@@ -53,7 +53,8 @@ void report_title(const struct baro_summary *s, struct buf *ret)
 /* Was the recording stopped by an observer? Then the tape has no end, because another observer may continue it. */
 static bool is_stopped(const struct baro_summary *s)
 {
-    return !report_is_machine(s) && report_is(s, "exit", "is_detached") && report_fact(s, "exit", "wait_status").absent == BARO_ABSENT_NOT_YET;
+    return !report_is_machine(s) && report_is(s, "exit", "is_detached") &&
+           report_fact(s, "exit", "wait_status").absent == BARO_ABSENT_NOT_YET;
 }
 
 enum report_result report_result(const struct baro_summary *s, bool running, struct buf *ret)

@@ -201,6 +201,8 @@ static const char *entity_of(struct pseudonyms *p, int kind, const char *text)
     const char *name = kind >= 0 && kind < baro_kind_count() ? baro_kind_name(kind) : "entity";
     if (is_of_hardware(kind, text))
         return text;
+    if (strcmp(name, "brief") == 0)
+        return pseudonym_whole(p, "cmd", text);
     if (strcmp(name, "fs") == 0 || strcmp(name, "directory") == 0)
         return pseudonym_words(p, "path", "path", text);
     name = strcmp(name, "cgroup") == 0 ? "group" : name;
@@ -243,7 +245,10 @@ static const char *other_text(void *context, const struct baro_text *t)
     case BARO_TEXT_NAME: return pseudonym_whole(p, "cmd", t->text);
     case BARO_TEXT_CMDLINE: return pseudonym_cmdline(p, t->text, true);
     case BARO_TEXT_ENTITY: return entity_of(p, t->kind, t->text);
-    case BARO_TEXT_LABEL: return pseudonym_words(p, "label", "path", t->text);
+    case BARO_TEXT_LABEL:
+        if (t->kind == BARO_KIND_BRIEF)
+            return pseudonym_whole(p, "cmd", t->text);
+        return pseudonym_words(p, "label", "path", t->text);
     case BARO_TEXT_EVENT: return event_of(p, t->kind, t->text);
     case BARO_TEXT_ATTRIBUTE_NAME: return attribute_name_of(p, t->kind, t->text);
     case BARO_TEXT_ATTRIBUTE: return pseudonym_words(p, "value", "value", t->text);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "output/rows/row.h"
 #include "programs/baro-top/view.h"
 
 #define LINE_MOST 8192 /* bytes of a command line that are shown */
@@ -67,6 +68,12 @@ static void put_rate(struct buf *b, const struct baro_metric *m, double rate)
     }
 }
 
+static const char *group_of(const struct sheet *s, uint64_t id)
+{
+    const char *name = row_task_name(NULL, s->v->model->between.now, id);
+    return name ? name : "";
+}
+
 static void metric_line(struct sheet *s, const struct baro_row *p, const struct baro_row *before, int id, int column)
 {
     const struct baro_metric *m = baro_tape_metric(s->v->feed->tape, BARO_KIND_PROCESS, id);
@@ -78,8 +85,8 @@ static void metric_line(struct sheet *s, const struct baro_row *p, const struct 
     grid_text(g, row, column, column + 22, STYLE_LABEL, m->stem);
     if (reason)
         buf_printf(&b, "- (%s)", baro_absent_name((enum baro_absent)reason));
-    else if (m->unit == BARO_UNIT_ENTITY) /* the task is the only one */
-        buf_str(&b, model_task(s->v->model, p));
+    else if (m->unit == BARO_UNIT_ENTITY) /* a task, or a control group */
+        buf_str(&b, strcmp(m->stem, "task") == 0 ? model_task(s->v->model, p) : group_of(s, value));
     else
         put_metric_value(&b, m, value);
     grid_take(g, row, column + 23, column + 38, reason ? STYLE_FAINT : STYLE_PLAIN, &b);

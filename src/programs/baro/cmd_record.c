@@ -190,13 +190,13 @@ static int check_targets(struct cli *cli, const struct record_settings *s)
     bool named = s->n_pids || s->cgroup || selects || select->file;
     if (s->all && (named || s->machine || select->under || !s->children))
         return cli_failf(cli, "--all and %s: one of them",
-                         s->n_pids         ? "--pid"
-                         : s->cgroup       ? "--cgroup"
-                         : selects         ? "--match"
-                         : select->file    ? "--tasks"
-                         : select->under   ? "--under"
-                         : s->machine      ? "--host"
-                                           : "--no-children");
+                         s->n_pids       ? "--pid"
+                         : s->cgroup     ? "--cgroup"
+                         : selects       ? "--match"
+                         : select->file  ? "--tasks"
+                         : select->under ? "--under"
+                         : s->machine    ? "--host"
+                                         : "--no-children");
     bool alone = s->machine && !s->n_pids && !s->cgroup && !selects && !select->file;
     if (!selects && (select->has_uid || (select->under && !alone) || select->children || select->on))
         return cli_failf(cli, "--user, --under, --children and --match-on go with --match, --task or --exact");

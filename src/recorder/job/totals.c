@@ -330,7 +330,8 @@ static void leave_out_past(const struct job *j, uint64_t total[LEDGER_MAX])
 static bool group_counts(const struct job *j, const uint64_t total[LEDGER_MAX])
 {
     return j->group.known &&
-           (j->open || j->whole || total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM] <= j->group.user_ns + j->group.system_ns);
+           (j->open || j->whole ||
+            total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM] <= j->group.user_ns + j->group.system_ns);
 }
 
 /*

@@ -266,6 +266,7 @@ struct member_reading {
     bool forced : 1;                     /* the next tick reads it although the gate is closed: member_wake() */
     bool pending : 1;                    /* a read was left out for the budget and is due, even if the process sleeps */
     bool stat_was_read : 1;              /* at least once: key.start is known */
+    bool is_brief : 1;                   /* of a machine: so young that it is neither read nor in the sample */
     bool sampled : 1;                    /* it was read for a sample, and may be gone when that is written */
     bool in_sample : 1;                  /* a sample has a row with its values */
     bool is_exiting : 1;                 /* it, or its first thread, is ending or has ended */

@@ -396,7 +396,7 @@ void event_open(struct recorder *r)
     /* The header names the source of usage now: it is opened later. */
     if (r->all->events.usage || (r->all->events.forks && geteuid() == 0 && !r->all->events.usage_tried))
         name_source(r->header.exit_source, sizeof(r->header.exit_source), "taskstats");
-    r->all->filter.tried |= r->options->attach.all; /* no event is foreign */
+    r->all->filter.tried |= r->options->attach.all;       /* no event is foreign */
     if (!r->all->events.usage && !r->options->attach.all) /* perf would be attached to each process */
         r->events.perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
 }

@@ -117,7 +117,7 @@ static void report_cut(const struct recorder *r)
 
 void recorder_finish(struct recorder *r)
 {
-    r->end.finishing = true; /* from now on every read is done at once */
+    r->end.finishing = true;                                              /* from now on every read is done at once */
     r->end.leaves |= r->options->attach.all && r->options->segments.next; /* the next recorder goes on with the tape */
     if (r->wrapper.started) {
         event_drain(r->all);

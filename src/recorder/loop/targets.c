@@ -244,7 +244,7 @@ static int open_machine(struct recorder *r, struct baro_error *err)
 {
     sampler_advance(&r->sampler);
     if (r->all->events.forks && !r->all->events.usage_tried)
-        event_open_usage(r); /* processes end from now on */
+        event_open_usage(r);                             /* processes end from now on */
     collectors_prepare(&r->sampler.sampling.collectors); /* helpers are forks: before there are thousands of members */
     if (machine_begin(&r->sampler.machine) < 0)
         return error_set(err, -ENOMEM, "out of memory");

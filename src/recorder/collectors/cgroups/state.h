@@ -45,7 +45,7 @@ struct cgroups {
     struct entity_table table;
     struct cgroup_state *at;
     size_t n, cap;
-    bool v2[CGROUP_AT_MAX];       /* is this controller in the v2 hierarchy? */
+    bool v2[CGROUP_AT_MAX]; /* is this controller in the v2 hierarchy? */
     struct io_devices devices;
     struct helper *slow; /* borrowed; NULL: none yet */
     uint64_t serial;     /* a hung read is barred by its key: those of other jobs with the same helper have others */

@@ -85,7 +85,8 @@ bool brief_takes(struct brief *b, const struct baro_exit *e)
     if (!b->sampling || !is_brief(e))
         return false;
     bool is_full = b->n >= BRIEFS_MOST;
-    struct baro_entity *x = take(b, is_full ? "(other)" : e->name, is_full || !e->parent_name ? "" : e->parent_name, e, &at);
+    struct baro_entity *x =
+        take(b, is_full ? "(other)" : e->name, is_full || !e->parent_name ? "" : e->parent_name, e, &at);
     if (!x)
         return false;
     x->value[BRIEF_processes]++;

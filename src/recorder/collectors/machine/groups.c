@@ -13,10 +13,10 @@
 #include "base/min_max.h"
 #include "recorder/job/member_values.h"
 
-#define MOMENT NS_PER_SEC         /* what ends before that has the group of its parent */
-#define AGAIN (60 * NS_PER_SEC)   /* a process that is moved later is noticed within that time */
-#define READS_MOST 32u            /* of /proc/PID/cgroup in a tick */
-#define CPU_EVERY NS_PER_SEC      /* of a group that runs: CPU time and memory */
+#define MOMENT NS_PER_SEC       /* what ends before that has the group of its parent */
+#define AGAIN (60 * NS_PER_SEC) /* a process that is moved later is noticed within that time */
+#define READS_MOST 32u          /* of /proc/PID/cgroup in a tick */
+#define CPU_EVERY NS_PER_SEC    /* of a group that runs: CPU time and memory */
 #define MORE_EVERY (5 * NS_PER_SEC)
 #define IDLE_EVERY (60 * NS_PER_SEC) /* of one that does not */
 #define LEAVES_AFTER (60 * NS_PER_SEC)
@@ -31,7 +31,7 @@ static int rank_of(const struct cgroup_membership *m)
 {
     if (m->path.len < 2)
         return 0;
-    return !m->hierarchy                               ? 4
+    return !m->hierarchy                                   ? 4
            : cgroup_listed(m->controllers, "name=systemd") ? 3
            : cgroup_listed(m->controllers, "cpuacct")      ? 2
                                                            : 1;
@@ -99,8 +99,7 @@ static size_t take(struct machine_groups *g, struct span path)
         return (size_t)(known - g->at);
     bool is_root = path.len < 2;
     size_t up = is_root ? 0 : take(g, above(path));
-    if (g->n >= GROUPS_MOST || (!is_root && up == g->n) ||
-        array_reserve(&g->at, g->n + 1, &g->cap, sizeof(*g->at)) < 0)
+    if (g->n >= GROUPS_MOST || (!is_root && up == g->n) || array_reserve(&g->at, g->n + 1, &g->cap, sizeof(*g->at)) < 0)
         return g->n;
     struct machine_group *group = &g->at[g->n];
     *group = (struct machine_group){.path = strndup(path.at, path.len), .above = up, .ran = true};
@@ -159,8 +158,8 @@ static void note_runs(struct machine_groups *g)
     const struct tree *tree = &g->sampling->job->tree;
     for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) {
         const struct member *m = tree->at[i];
-        uint64_t *at = m->row.absent[PROCESS_cgroup] == BARO_PRESENT ? map_find(&g->by_id, m->row.value[PROCESS_cgroup])
-                                                                     : NULL;
+        uint64_t *at =
+            m->row.absent[PROCESS_cgroup] == BARO_PRESENT ? map_find(&g->by_id, m->row.value[PROCESS_cgroup]) : NULL;
         for (size_t k = at ? *at : 0; at && !g->at[k].ran; k = g->at[k].above)
             g->at[k].ran = true;
     }

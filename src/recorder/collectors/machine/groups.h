@@ -27,9 +27,9 @@ struct machine_group {
     } * dir;
     int8_t of[CGROUP_AT_MAX]; /* index into dir; -1: none */
     uint8_t n_dirs;
-    bool ran;                             /* a process in it has run since it was read last */
-    uint64_t cpu_ns, more_ns, limits_ns;  /* when its files were read last: of CPU time and memory, others, limits */
-    uint64_t used_ns;                     /* when a process was last found in it */
+    bool ran;                            /* a process in it has run since it was read last */
+    uint64_t cpu_ns, more_ns, limits_ns; /* when its files were read last: of CPU time and memory, others, limits */
+    uint64_t used_ns;                    /* when a process was last found in it */
     uint64_t period_us;
 };
 
@@ -42,7 +42,7 @@ struct machine_groups {
     struct map by_path, by_id; /* indexes into at[] */
     size_t next_member, next_group;
     uint64_t swept_ns;
-    bool is_new; /* a group has come or gone since the last sample that has groups */
+    bool is_new;                       /* a group has come or gone since the last sample that has groups */
     struct cgroup_hierarchies *places; /* work space */
     struct io_devices devices;
 };

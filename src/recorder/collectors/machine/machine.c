@@ -8,7 +8,7 @@
 #include "kernel/proc/machine.h"
 #include "recorder/collectors/processes/births.h"
 
-#define FIRST_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO of include/linux/proc_ns.h */
+#define FIRST_NAMESPACE 0xeffffffcu  /* PROC_PID_INIT_INO of include/linux/proc_ns.h */
 #define LIST_EVERY (30 * NS_PER_SEC) /* in case events were lost, and for threads of the kernel */
 
 /* ---- the kernel's count ---- */

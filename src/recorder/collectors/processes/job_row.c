@@ -18,9 +18,10 @@ void job_row_lossy(struct job_row *r)
 }
 
 /* How many rows have left the list so far. */
-static uint64_t removals(const struct job *job)
+static uint64_t removals(const struct job_row *r)
 {
-    return job->tree.removals + job->others.changes;
+    const struct job *job = r->sampling->job;
+    return job->tree.removals + job->others.changes + r->changes;
 }
 
 bool job_row_is_stirred(const struct job_row *r)
@@ -28,7 +29,7 @@ bool job_row_is_stirred(const struct job_row *r)
     const struct job *job = r->sampling->job;
     const struct tree *tree = &job->tree;
     const struct baro_sample *sample = &r->sampling->sample;
-    return job->settling.n_gone || removals(job) != sample->removals || tree->n - job->others.listed != sample->n ||
+    return job->settling.n_gone || removals(r) != sample->removals || tree->n - job->others.listed != sample->n ||
            tree_next_moved(tree, 0) < tree->n;
 }
 
@@ -48,7 +49,7 @@ const struct baro_sample *job_row_repeat(struct job_row *r, uint64_t t_ns)
 {
     struct baro_sample *sample = &r->sampling->sample;
     const struct job *job = r->sampling->job;
-    if (job->settling.n_gone || removals(job) != sample->removals || job->tree.n - job->others.listed < sample->n ||
+    if (job->settling.n_gone || removals(r) != sample->removals || job->tree.n - job->others.listed < sample->n ||
         !sample->moved || t_ns <= sample->t_ns)
         return NULL;
     memset(r->moved, 0, (sample->n + 63) / 64 * sizeof(*r->moved));
@@ -58,12 +59,18 @@ const struct baro_sample *job_row_repeat(struct job_row *r, uint64_t t_ns)
     return sample;
 }
 
+/* Members that belong to another recording, and, of a machine, those that have just begun. */
+static bool is_left_out(const struct member *m)
+{
+    return m->other.is || m->reading.is_brief;
+}
+
 /* A process may end, and its exit be reported, between the reading of it and the sample. */
 static void mark_rows(struct tree *tree)
 {
     for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1))
         tree->at[i]->reading.in_sample |=
-            !tree->at[i]->other.is && tree->at[i]->row.absent[PROCESS_cpu] == BARO_PRESENT;
+            !is_left_out(tree->at[i]) && tree->at[i]->row.absent[PROCESS_cpu] == BARO_PRESENT;
 }
 
 /* If out of memory, sample->moved is NULL: all members may have changed. */
@@ -78,23 +85,26 @@ static void fill_moved(struct job_row *r)
         r->cap_moved = grown ? 2 * words : r->cap_moved;
     }
     sample->moved = words <= r->cap_moved ? r->moved : NULL;
-    sample->removals = removals(r->sampling->job);
+    r->changes += r->left_out; /* those that were left out may be in this one, and not at its end */
+    sample->removals = removals(r);
     if (sample->moved && words)
         memcpy(r->moved, tree->moved, words * sizeof(*r->moved));
 }
 
-/* Leaves out the rows of members that belong to another recording. */
-static void leave_out_others(struct job_row *r)
+static void leave_out_some(struct job_row *r)
 {
     const struct tree *tree = &r->sampling->job->tree;
     struct baro_sample *sample = &r->sampling->sample;
     size_t n = 0;
-    if (!r->sampling->job->others.listed || array_reserve(&r->rows, tree->n, &r->cap_rows, sizeof(*r->rows)) < 0)
+    r->left_out = false;
+    if ((!r->sampling->job->others.listed && !r->sampling->job->whole) ||
+        array_reserve(&r->rows, tree->n, &r->cap_rows, sizeof(*r->rows)) < 0)
         return;
     if (sample->moved)
         memset(r->moved, 0, (tree->n + 63) / 64 * sizeof(*r->moved));
     for (size_t i = 0; i < tree->n; i++) {
-        if (tree->at[i]->other.is)
+        r->left_out |= tree->at[i]->reading.is_brief;
+        if (is_left_out(tree->at[i]))
             continue;
         if (sample->moved)
             r->moved[n / 64] |= (tree->moved[i / 64] >> i % 64 & 1) << n % 64;
@@ -111,7 +121,7 @@ static void fill_rows(struct job_row *r)
     sample->n = tree_compact(&job->tree);
     sample->processes = job->tree.rows;
     fill_moved(r);
-    leave_out_others(r);
+    leave_out_some(r);
     mark_rows(&job->tree);
     tree_clear_moved(&job->tree);
 }
@@ -123,7 +133,7 @@ static bool tick_job(void *state, const struct collector_tick *t)
     struct baro_sample *sample = t->sample;
     sample->t_ns = t->now_ns;
     size_t n = sample->n;
-    r->others = removals(job) != sample->removals;
+    r->others = removals(r) != sample->removals;
     sample->lossy = r->lossy_now;
     r->lossy += r->lossy_now;
     r->lossy_now = false;

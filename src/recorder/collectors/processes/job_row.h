@@ -8,6 +8,8 @@
 #include "recorder/collectors/sockets/socket_row.h"
 
 struct job_row {
+    uint64_t changes; /* how often a sample followed one in which brief processes were left out */
+    bool left_out;    /* the last one was such */
     struct sampling *sampling;
     const struct memory *memory;
     struct group_job *group;

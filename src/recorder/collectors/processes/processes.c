@@ -105,6 +105,16 @@ static void tick_member(struct processes *p, struct member *m, bool there, uint6
     scan_member(&p->scan, m, known, clock_ns);
 }
 
+/* Of a machine most processes end before they are a tenth of a second old, and are parts of sums then
+ * (collectors/machine/brief.h). */
+#define YOUNG_NS (100 * NS_PER_MS)
+#define LITTLE_CPU (10 * NS_PER_MS)
+static bool is_brief(const struct processes *p, const struct member *m, uint64_t clock_ns)
+{
+    return p->sampling->job->whole && !m->reading.sampled && m->life.begin_ns && clock_ns < LITTLE_CPU &&
+           p->sampling->now_ns < m->life.begin_ns + YOUNG_NS && !p->sampling->job->settling.closing;
+}
+
 /* Returns the time until which the member is not read unless its clock advances. */
 static uint64_t gate_due(const struct processes *p, const struct member *m)
 {
@@ -161,6 +171,9 @@ static void tick_from(struct processes *p, size_t *i)
         if (there && clock_ns == g.clock_ns && p->sampling->now_ns < g.due_ns && (g.scanned || !p->scan.once))
             continue;
         struct member *m = tree->at[*i];
+        m->reading.is_brief = there && is_brief(p, m, clock_ns);
+        if (m->reading.is_brief)
+            continue;
         if (m->is_kernel) {
             tree->gates[*i] = (struct gate){clock_ns, UINT64_MAX, g.pid, true};
             continue;
