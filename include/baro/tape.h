@@ -106,6 +106,9 @@ BARO_API void baro_tape_limit_cpu(struct baro_tape *tape, uint64_t cpu_ns);
  *     {"task": "cc", "on": "either", "children": true}
  *     {"match": "^cc1"}
  *
+ * Or one line, {"by": "service"}: the task of each process is its service; or its "container", "user", "command" (the
+ * name of its program) or "cgroup". Only tapes of all processes of a machine have control groups (record --all).
+ *
  * `on` is what `match` is matched with: "cmdline" (the default), "comm", or "either"; {"exact": NAME} is a program's
  * name. NULL: the rules of the recorder, if it has written any, else the tasks that it knew.
  * @return 0; BARO_E_SYNTAX, BARO_E_RANGE (too many or too large); -ENOMEM; or as baro_tape_rewind().
@@ -197,10 +200,10 @@ BARO_API int baro_tape_seek_to(struct baro_tape *tape, const char *position, str
 BARO_API int baro_tape_realtime_ns(struct baro_tape *tape, uint64_t t_ns, int64_t *ret, struct baro_error *err);
 /**
  * Finds the instant at which the wall clock showed a time: the inverse of baro_tape_realtime_ns(). If the clock was set
- * back and showed the time twice, it is the first of these instants, in a folder of segments one of them. If the clock was
- * set forward over the time, or the machine was suspended at that time, it is the instant at which the recorder noticed
- * it. The function reads the events up to the present end of the tape; of a folder of segments, only where the time
- * is. It does not move the cursor.
+ * back and showed the time twice, it is the first of these instants, in a folder of segments one of them. If the clock
+ * was set forward over the time, or the machine was suspended at that time, it is the instant at which the recorder
+ * noticed it. The function reads the events up to the present end of the tape; of a folder of segments, only where the
+ * time is. It does not move the cursor.
  * @param realtime_ns nanoseconds since 1970, UTC
  * @param ret nanoseconds since the tape began; negative: before the tape began.
  * @return 0 or a negative code.

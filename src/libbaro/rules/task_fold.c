@@ -14,6 +14,7 @@
 #define MISSING_MOST 1000u            /* samples after which no exit is waited for */
 #define HELD_MOST 8192u               /* exits between two samples; a hostile tape has millions */
 #define PROCESSES_MOST 65536u         /* with more no exit is waited for */
+#define LABELS_MOST 1024u             /* tasks that rows name: libbaro/rules/label_by.c */
 #define TASK_IDS UINT32_C(0xfffe0000) /* ids of tasks of rules; those of a tape are numbered from 1 on */
 #define LATE_NS NS_PER_SEC            /* as WATCH_LATE of a recorder */
 
@@ -32,7 +33,7 @@ const struct used_metric used_metrics[USED_COUNTERS] = {
 static struct task_sums *add_task(struct task_fold *f, const struct baro_entity *entity)
 {
     struct task_sums **grown =
-        f->n_tasks < TASKS_MOST ? array_room(f->task, f->n_tasks, &f->cap_tasks, sizeof(*grown)) : NULL;
+        f->n_tasks < LABELS_MOST ? array_room(f->task, f->n_tasks, &f->cap_tasks, sizeof(*grown)) : NULL;
     f->task = grown ? grown : f->task;
     struct task_sums *t = grown ? calloc(1, sizeof(*t)) : NULL;
     if (!t)
@@ -69,14 +70,14 @@ static struct task_sums *task_of_entity(struct task_fold *f, const struct baro_e
 }
 
 /* The number of the task of a row, counted from 1; 0: none. */
-static uint8_t number_of(struct task_fold *f, uint64_t id, uint8_t absent)
+static uint16_t number_of(struct task_fold *f, uint64_t id, uint8_t absent)
 {
     if (absent || id > UINT32_MAX || !task_sums_get(f, (uint32_t)id))
         return 0;
     size_t i = 0;
     while (f->task[i]->entity.id != id)
         i++;
-    return (uint8_t)(i + 1);
+    return (uint16_t)(i + 1);
 }
 
 /* The label of a task for people: "\bgulpy\b, gulmc". */
@@ -121,9 +122,10 @@ int task_fold_new(struct task_fold **ret, const struct baro_header *h, const str
     f->rules = rules;
     f->ticks = derive_ticks_of(h);
     f->t_ns = since_ns;
-    f->attached = h->mode == BARO_MODE_ATTACH || header_begins_within(h);
-    f->selects = h->mode == BARO_MODE_ATTACH && !h->n_targets && !*h->cgroup_mode;
-    f->is_short = h->segment > 1;
+    f->attached = h->mode == BARO_MODE_ATTACH;
+    f->begins_within = header_begins_within(h);
+    f->selects = f->attached && !h->n_targets && !*h->cgroup_mode;
+    f->is_short = h->segment > 1 && !f->begins_within;
     f->is_unsure = strcmp(h->event_source, "scan") == 0;
     if (!add_tasks_of_rules(f)) {
         task_fold_free(f);
@@ -234,7 +236,7 @@ static void leave(struct task_fold *f, struct task_process *p, uint64_t t_ns)
         task_edge_add(f, t_ns, p, -1);
 }
 
-static void join(struct task_fold *f, struct task_process *p, uint8_t task, uint64_t t_ns)
+static void join(struct task_fold *f, struct task_process *p, uint16_t task, uint64_t t_ns)
 {
     struct task_sums *t = f->task[task - 1];
     p->task = task;
@@ -245,7 +247,7 @@ static void join(struct task_fold *f, struct task_process *p, uint8_t task, uint
 }
 
 /* was_open: its task was not known so far, so all that it has used since it began, or left another task, counts. */
-static void set_task(struct task_fold *f, struct task_process *p, uint8_t task, bool was_open)
+static void set_task(struct task_fold *f, struct task_process *p, uint16_t task, bool was_open)
 {
     if (p->task == task)
         return;
@@ -347,7 +349,7 @@ static bool ran_before(const struct task_fold *f, const struct baro_process *p, 
 {
     bool before = f->attached && !derive_tick_ns(&f->ticks, p->key.start, 1);
     bool had_none = !f->samples && f->t_ns && p->first_ns <= f->t_ns;
-    return before || had_none || (f->selects && begin_ns + LATE_NS < p->first_ns);
+    return before || had_none || (f->begins_within && !f->samples) || (f->selects && begin_ns + LATE_NS < p->first_ns);
 }
 
 static void begin_process(struct task_fold *f, struct task_process *p, const struct baro_process *row)
@@ -356,7 +358,8 @@ static void begin_process(struct task_fold *f, struct task_process *p, const str
     p->begin_ns = min_u64(derive_tick_ns(&f->ticks, row->key.start, 1), row->first_ns);
     if (!ran_before(f, row, p->begin_ns))
         return;
-    p->begin_ns = max_u64(row->first_ns, f->t_ns);
+    p->is_within = f->begins_within && !f->samples;
+    p->begin_ns = p->is_within ? f->now_ns : max_u64(row->first_ns, f->t_ns);
     memset(p->lacks_base, true, sizeof(p->lacks_base));
 }
 
@@ -476,6 +479,7 @@ static void note_own_tasks(struct task_fold *f, const struct baro_sample *s)
 
 int task_fold_sample(struct task_fold *f, struct baro_sample *s)
 {
+    f->now_ns = s->t_ns;
     note_own_tasks(f, s);
     f->is_unsure |= s->lossy;
     for (size_t i = 0; i < f->n; i++)
@@ -496,6 +500,28 @@ int task_fold_sample(struct task_fold *f, struct baro_sample *s)
     show_labels(f, s);
     f->samples++;
     return f->failed ? -ENOMEM : 0;
+}
+
+/* They are in no sample, and none has more CPU time than 10 ms. */
+int task_fold_briefs(struct task_fold *f, uint32_t id, const uint64_t grown[BRIEF_MAX])
+{
+    struct task_sums *t = task_sums_get(f, id);
+    if (!t)
+        return -ENOMEM;
+    if (!t->started) {
+        t->begin_ns = f->now_ns;
+        t->end_ns = f->now_ns;
+    }
+    t->started += grown[BRIEF_processes];
+    t->gone += grown[BRIEF_processes];
+    t->rss_peak = max_u64(t->rss_peak, grown[BRIEF_rss_peak]);
+    t->ended[USED_CPU] += grown[BRIEF_cpu];
+    t->ended[USED_USER] += grown[BRIEF_cpu_user];
+    t->ended[USED_DELAY] += grown[BRIEF_run_delay];
+    t->ended[USED_READ] += grown[BRIEF_io_read];
+    t->ended[USED_WRITE] += grown[BRIEF_io_write];
+    t->peak = max_u64(t->peak, 1);
+    return 0;
 }
 
 /* ---- an exit ---- */
@@ -539,7 +565,7 @@ int task_fold_exit(struct task_fold *f, struct baro_exit *e)
         set_task(f, p, number_of(f, e->value[EXIT_task], e->absent[EXIT_task]), false);
         return 0;
     }
-    uint8_t task = p->fits ? p->fits : p->task;
+    uint16_t task = p->fits ? p->fits : p->task;
     e->value[EXIT_task] = task ? f->task[task - 1]->entity.id : 0;
     e->absent[EXIT_task] = task ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
     return 0;

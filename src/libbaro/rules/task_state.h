@@ -20,13 +20,14 @@ extern const struct used_metric {
 struct task_process {
     uint32_t id;
     struct baro_key key, parent;
-    uint8_t task;         /* that it belongs to, counted from 1; 0: none, or not known */
-    uint8_t otherwise;    /* the task that it has from its parent; 0: none */
+    uint16_t task;        /* that it belongs to, counted from 1; 0: none, or not known */
+    uint16_t otherwise;   /* the task that it has from its parent; 0: none */
     uint8_t fits;         /* the task that its command fits for certain; 0: none */
     bool may[TASKS_MOST]; /* the tasks that it may fit, if fits is 0 */
     bool is_new;          /* it is in no sample before this one */
     bool is_open;         /* its task is one of `may`, or `otherwise` */
     bool is_resolved;     /* its parent's task is known by now */
+    bool is_within;       /* it ran before the stretch that the tape is: exits count from before that */
     bool is_running, has_ended, has_cmdline, has_tcp;
     char name[COMM_MOST + 1];
     uint32_t info_version;
@@ -71,7 +72,7 @@ struct task_exit {
 /* A process of a task began or ended. */
 struct task_edge {
     uint64_t t_ns;
-    uint8_t task;
+    uint16_t task;
     int8_t change;
 };
 
@@ -79,12 +80,13 @@ struct task_fold {
     const struct rules *rules;
     struct derive_ticks ticks;
     bool attached, selects;
-    bool is_short;  /* the beginning of the recording was removed */
-    bool is_unsure; /* not every process is on the tape */
-    bool failed;    /* out of memory */
-    uint64_t samples, t_ns, swept_ns, cpu_until_ns;
-    struct task_process **at; /* the living, and those whose exits have come, or will */
-    struct map by_id, by_pid; /* places in `at` */
+    bool begins_within;                                     /* the tape is a stretch of a recording */
+    bool is_short;                                          /* the beginning of the recording was removed */
+    bool is_unsure;                                         /* not every process is on the tape */
+    bool failed;                                            /* out of memory */
+    uint64_t samples, t_ns, now_ns, swept_ns, cpu_until_ns; /* now_ns: of the sample that is taken */
+    struct task_process **at;                               /* the living, and those whose exits have come, or will */
+    struct map by_id, by_pid;                               /* places in `at` */
     struct task_exit *exit;
     struct task_edge *edge;
     struct task_sums **task;

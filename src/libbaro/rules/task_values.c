@@ -46,8 +46,12 @@ static bool give_io_to_parent(struct task_fold *f, const struct task_process *p)
 static void take_end(struct task_exit *e, struct task_fold *f)
 {
     struct task_process *p = e->of;
-    for (enum used_counter c = 0; c < USED_COUNTERS; c++)
-        p->used[c] = max_u64(p->used[c], is_present(e, used_metrics[c].exit) ? e->value[used_metrics[c].exit] : 0);
+    for (enum used_counter c = 0; c < USED_COUNTERS; c++) {
+        uint64_t whole = is_present(e, used_metrics[c].exit) ? e->value[used_metrics[c].exit] : 0;
+        /* The exit of a process that ran before the recording, without its time, counts from there on. */
+        uint64_t since = !p->is_within ? whole : is_present(e, EXIT_elapsed) ? excess(whole, p->base[c]) : 0;
+        p->used[c] = max_u64(p->used[c], since);
+    }
     e->io_in_parent = give_io_to_parent(f, p);
 }
 
@@ -77,7 +81,7 @@ static void count_exit(struct task_fold *f, const struct task_exit *e)
     t->gone++;
     t->unread += !cpu_is_whole(e);
     t->io_unread += !e->io_in_parent && (!is_present(e, EXIT_io_rchar) || e->value[EXIT_io_is_lower_bound]);
-    t->rss_peak = max_u64(t->rss_peak, is_present(e, EXIT_rss_peak) ? e->value[EXIT_rss_peak] : 0);
+    t->rss_peak = max_u64(t->rss_peak, is_present(e, EXIT_rss_peak) && !p->is_within ? e->value[EXIT_rss_peak] : 0);
     bool has_tcp = is_present(e, EXIT_tcp_sent);
     t->tcp_known |= has_tcp;
     t->tcp_absent = has_tcp ? t->tcp_absent : e->absent[EXIT_tcp_sent];
@@ -125,7 +129,9 @@ static void sweep_late(struct task_sums *t, const struct task_edge *e)
 static void sweep_one(struct task_sums *t, const struct task_edge *e, uint64_t now_ns)
 {
     advance(t, min_u64(e->t_ns, now_ns));
-    t->running += (uint64_t)(int64_t)e->change;
+    /* An exit may say another control group than the last sample: the process then leaves a task that it did not run
+     * in by then. */
+    t->running += e->change > 0 || t->running ? (uint64_t)(int64_t)e->change : 0;
     t->peak = max_u64(t->peak, t->running);
 }
 
@@ -137,7 +143,8 @@ void task_edges_sweep(struct task_fold *f, uint64_t now_ns)
     for (; i < f->n_edges && f->edge[i].t_ns < f->swept_ns; i++)
         sweep_late(f->task[f->edge[i].task - 1], &f->edge[i]);
     for (size_t k = 0; k < f->n_tasks; k++) {
-        f->task[k]->running += (uint64_t)f->task[k]->late;
+        f->task[k]->running = f->task[k]->late < 0 ? excess(f->task[k]->running, (uint64_t)-f->task[k]->late)
+                                                   : f->task[k]->running + (uint64_t)f->task[k]->late;
         f->task[k]->late = 0;
     }
     for (; i < f->n_edges; i++)
@@ -157,7 +164,8 @@ void task_edges_sweep(struct task_fold *f, uint64_t now_ns)
 
 /* ---- the living ---- */
 
-static void add_gauges(struct task_sums *t, const struct baro_process *row)
+/* within: it ran before the stretch that the tape is, so its mark may be from then. */
+static void add_gauges(struct task_sums *t, const struct baro_process *row, bool within)
 {
     bool ended = row->value[PROCESS_state] == 'Z'; /* stat has 1 thread for a zombie */
     for (size_t i = 0; i < GAUGES; i++) {
@@ -172,7 +180,7 @@ static void add_gauges(struct task_sums *t, const struct baro_process *row)
     t->value[TASK_processes_io_unread] += row->absent[PROCESS_io_rchar] != BARO_PRESENT;
     t->value[TASK_processes]++;
     t->uss_peak = max_u64(t->uss_peak, row->value[PROCESS_uss]);
-    t->rss_peak = max_u64(t->rss_peak, row->value[PROCESS_rss_peak]);
+    t->rss_peak = max_u64(t->rss_peak, row->value[within ? PROCESS_rss : PROCESS_rss_peak]);
     t->samples++;
     bool has_tcp = row->absent[PROCESS_tcp_sent] == BARO_PRESENT;
     t->tcp_known |= has_tcp;
@@ -188,7 +196,7 @@ static void add_rows(struct task_fold *f, const struct baro_sample *s)
         const uint64_t *at = map_find(&f->by_id, s->processes[i]->id);
         struct task_sums *t = at ? sums_of_process(f, f->at[*at]) : NULL;
         if (t)
-            add_gauges(t, s->processes[i]);
+            add_gauges(t, s->processes[i], f->at[*at]->is_within);
     }
 }
 

@@ -33,6 +33,7 @@ static void note_alive(struct commands *commands, struct summary_alive *a, const
     a->key = p->key;
     a->command = commands_find(commands, p->name ? p->name : "");
     a->absent = 0;
+    a->rss_most = 0;
     for (int i = 0; i < COMMAND_MAX; i++) {
         a->value[i] = p->value[of_process[i]];
         a->absent |= (uint32_t)(p->absent[of_process[i]] != BARO_PRESENT) << i;

@@ -97,8 +97,8 @@ static uint64_t largest_mark(const struct baro_summary *s)
 {
     if (s->rows.job_absent[JOB_process_rss_most] == BARO_PRESENT && s->rows.job[JOB_process_rss_most])
         return s->rows.job[JOB_process_rss_most];
-    bool is_exact = summary_is_run(s) && s->rows.job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
-                    !summary_mark_is_bound(s);
+    bool is_exact =
+        summary_is_run(s) && s->rows.job_absent[JOB_process_rss_peak] == BARO_PRESENT && !summary_mark_is_bound(s);
     return is_exact && s->rows.job[JOB_process_rss_peak] ? s->rows.job[JOB_process_rss_peak] : UINT64_MAX;
 }
 

@@ -5,14 +5,17 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "libbaro/rules/label_by.h"
 #include "libbaro/rules/task_fold.h"
 #include "libbaro/rules/task_lines.h"
 #include "libbaro/sample/row.h"
 #include "libbaro/tape/cursor.h"
 
 struct tape_tasks {
-    struct task_file file; /* no tasks in it: rows say which task they belong to */
-    char *lines;           /* the rules of a reader; NULL: those of the header, or none */
+    struct task_file file;   /* no tasks in it: rows say which task they belong to */
+    char *lines;             /* the rules of a reader; NULL: those of the header, or none */
+    struct labeler *labeler; /* NULL: rules, or rows, say which task a process belongs to */
+    size_t part;             /* of the tape, that the labeler knows */
     struct task_fold *fold;
     uint64_t before_ns; /* the last sample without tasks; 0: none so far */
 };
@@ -35,6 +38,7 @@ static void free_tasks(struct tape_tasks *tasks)
     if (!tasks)
         return;
     task_fold_free(tasks->fold);
+    labeler_free(tasks->labeler);
     task_file_done(&tasks->file);
     free(tasks->lines);
     free(tasks);
@@ -45,6 +49,16 @@ static int make_tasks(struct tape_tasks **ret, const char *lines, struct baro_er
     struct tape_tasks *tasks = calloc(1, sizeof(*tasks));
     if (!tasks)
         return error_set(err, -ENOMEM, "no memory to read a tape");
+    enum label_by by = label_by_of(lines);
+    if (by != LABEL_BY_NONE) {
+        tasks->labeler = labeler_new(by);
+        if (!tasks->labeler) {
+            free_tasks(tasks);
+            return error_set(err, -ENOMEM, "no memory to read a tape");
+        }
+        *ret = tasks;
+        return 0;
+    }
     int r = lines ? task_file_parse(&tasks->file, "the tasks", span_str(lines), err) : 0;
     if (r == 0)
         r = check_rules(&tasks->file, err);
@@ -100,12 +114,16 @@ void labels_move(struct baro_tape *t, bool to_first)
         task_fold_free(t->tasks->fold);
         t->tasks->fold = NULL;
         t->tasks->before_ns = 0;
+        if (t->tasks->labeler)
+            labeler_part(t->tasks->labeler);
     }
 }
 
 void labels_restore(struct baro_tape *t)
 {
-    if (t->tasks->fold)
+    if (t->tasks->labeler)
+        labeler_restore(t->tasks->labeler, t->processes, t->n);
+    else if (t->tasks->fold)
         task_fold_restore(t->tasks->fold, t->processes, t->n);
 }
 
@@ -131,6 +149,18 @@ static int walk(struct baro_tape *t, struct baro_record *ret, struct baro_error 
     return r;
 }
 
+static int label_record(struct baro_tape *t, bool is_sample)
+{
+    struct tape_tasks *tasks = t->tasks;
+    size_t part = t->segments ? t->segments->part : 0;
+    bool is_base = t->header.segment > 1 && !tasks->before_ns;
+    if (part != tasks->part)
+        labeler_part(tasks->labeler);
+    tasks->part = part;
+    return is_sample ? labeler_sample(tasks->labeler, &t->sample, tasks->fold, is_base)
+                     : labeler_exit(tasks->labeler, &t->exit);
+}
+
 int labels_take(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)
 {
     struct tape_tasks *tasks = t->tasks;
@@ -138,17 +168,18 @@ int labels_take(struct baro_tape *t, struct baro_record *ret, struct baro_error 
     bool is_sample = ret->kind == BARO_RECORD_SAMPLE;
     if (t->part != PART_ALL || (!is_sample && ret->kind != BARO_RECORD_EXIT))
         return 1;
-    bool is_needed = by_rules || tasks->fold || (is_sample && task_fold_is_needed(&t->sample));
+    bool is_needed = by_rules || tasks->labeler || tasks->fold || (is_sample && task_fold_is_needed(&t->sample));
     if (is_needed && !t->from_first)
         return is_sample ? walk(t, ret, err) : 1;
     const struct rules *rules = by_rules ? &tasks->file.rules : NULL;
     if (is_needed && !tasks->fold && task_fold_new(&tasks->fold, &t->header, rules, tasks->before_ns) < 0)
         return error_set(err, -ENOMEM, "no memory for the tasks of a tape");
-    tasks->before_ns = is_sample ? ret->t_ns : tasks->before_ns;
     if (is_needed)
         task_fold_limit_cpu(tasks->fold, t->cpu_until_ns);
-    int r = !is_needed  ? 0
-            : is_sample ? task_fold_sample(tasks->fold, &t->sample)
-                        : task_fold_exit(tasks->fold, &t->exit);
+    int r = tasks->labeler ? label_record(t, is_sample) : 0;
+    r = r < 0 || !is_needed ? r
+        : is_sample         ? task_fold_sample(tasks->fold, &t->sample)
+                            : task_fold_exit(tasks->fold, &t->exit);
+    tasks->before_ns = is_sample ? ret->t_ns : tasks->before_ns;
     return r < 0 ? error_set(err, r, "no memory for the tasks of a tape") : 1;
 }

@@ -152,6 +152,10 @@ int segment_open(const struct baro_tape *t, size_t i, struct baro_tape **ret)
 {
     int fd = open_segment(t->segments, i);
     int r = fd < 0 ? fd : tape_open_fd(ret, fd, "a segment", 0, NULL);
+    if (r == 0 && strcmp((*ret)->header.id, t->header.id) != 0) { /* a file of another recording in the folder */
+        baro_tape_close(*ret);
+        return BARO_E_CORRUPT;
+    }
     if (r == 0)
         (*ret)->cpu_until_ns = t->cpu_until_ns;
     return r;
@@ -288,7 +292,7 @@ int segments_enter_end(struct baro_tape *t, bool first, struct baro_error *err)
         r = i == s->current && !first ? 0 : enter(t, i, err);
         if (r == 0)
             return 0;
-        r = r == -ENOENT || r == BARO_E_EMPTY ? 0 : r;
+        r = r == -ENOENT || r == BARO_E_EMPTY || r == BARO_E_CORRUPT || r == BARO_E_NOT_TAPE ? 0 : r;
     }
     return r < 0 ? r : error_set(err, -ENOENT, "the tape has no segments any more");
 }
@@ -296,11 +300,11 @@ int segments_enter_end(struct baro_tape *t, bool first, struct baro_error *err)
 int segments_enter_before(struct baro_tape *t, struct baro_error *err)
 {
     struct tape_segments *s = t->segments;
-    while (s && s->current > 0) {
-        int r = enter(t, s->current - 1, err);
-        if (r != -ENOENT)
+    for (size_t i = s ? s->current : 0; i > 0; i--) {
+        int r = enter(t, i - 1, err);
+        if (r != -ENOENT && r != BARO_E_CORRUPT && r != BARO_E_NOT_TAPE) /* such ones are left out */
             return r < 0 ? r : 1;
-        s->current--;
+        s->current = i - 1;
     }
     return 0;
 }

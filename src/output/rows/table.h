@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-#define TABLE_COLUMNS 16
+#define TABLE_COLUMNS 20
 #define TABLE_LAST_LEAST 16u
 
 struct table {

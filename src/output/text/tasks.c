@@ -53,6 +53,8 @@ static const struct {
     {"user", "cpu_user_ns"},
     {"system", "cpu_system_ns"},
     {"cpu", "cpu_ns"},
+    {"read", "io_read_bytes"},
+    {"write", "io_write_bytes"},
     {"active", "active_ns"},
     {"uss-mean", "process_uss_mean_bytes"},
     {"cores/proc", "process_cores_peak"},
@@ -61,11 +63,26 @@ static const struct {
 };
 #define COLUMNS (sizeof(columns) / sizeof(*columns))
 
-static bool put_task(struct table *t, const struct baro_summary *s, size_t row)
+/* Marks the columns that some task has a value for; of I/O, that some task did. */
+static void find_columns(const struct baro_summary *s, bool shown[COLUMNS])
+{
+    for (size_t k = 0; k < COLUMNS; k++) {
+        bool is_io = strncmp(columns[k].fact, "io_", 3) == 0;
+        shown[k] = !report_tasks_count(s) && !is_io;
+        for (size_t row = 0; row < report_tasks_count(s) && !shown[k]; row++) {
+            struct baro_value v = report_row(s, "tasks", columns[k].fact, row);
+            shown[k] = !v.absent && (v.u64 || !is_io);
+        }
+    }
+}
+
+static bool put_task(struct table *t, const struct baro_summary *s, size_t row, const bool shown[COLUMNS])
 {
     struct buf cell = {0};
     bool bound = false;
     for (size_t k = 0; k < COLUMNS; k++) {
+        if (!shown[k])
+            continue;
         const struct baro_fact *fact = baro_summary_fact(baro_summary_fact_find("tasks", columns[k].fact));
         struct baro_value v = report_row(s, "tasks", columns[k].fact, row);
         unsigned flags = report_table_cell(t, fact, &v);
@@ -128,20 +145,34 @@ static void put_failures(const struct baro_summary *s, struct buf *ret)
 
 void report_tasks_text(const struct baro_summary *s, int width, bool utf8, struct buf *ret)
 {
-    /* In a narrow terminal samples, cores/proc, user, system, pss, rss, uss-mean, active, peak, uss, cores and procs go
-     * first. */
-    struct table t = {
-        .columns = COLUMNS + 1, .drop = {1, 11, 6, 7, 5, 4, 10, 9, 13, 3, 12, 0}, .n_drop = 12, .ascii = !utf8};
+    /* In a narrow terminal these go first, in this order. */
+    static const char *const drop[] = {"samples", "cores/proc", "user",   "system", "pss", "write", "read",
+                                       "rss",     "uss-mean",   "active", "peak",   "uss", "cores", "procs"};
+    bool shown[COLUMNS];
+    struct table t = {.ascii = !utf8};
+    unsigned place[COLUMNS];
+    find_columns(s, shown);
+    for (size_t k = 0; k < COLUMNS; k++)
+        place[k] = t.columns += shown[k];
+    for (size_t i = 0; i < sizeof(drop) / sizeof(*drop); i++) {
+        for (size_t k = 0; k < COLUMNS; k++) {
+            if (shown[k] && strcmp(columns[k].title, drop[i]) == 0)
+                t.drop[t.n_drop++] = (unsigned char)(place[k] - 1);
+        }
+    }
+    t.columns++;
     size_t n = report_tasks_count(s), *order = calloc(n + 1, sizeof(*order));
     bool bound = false;
     for (unsigned i = 0; i + 1 < t.columns; i++)
         t.right[i] = true;
-    for (size_t k = 0; k < COLUMNS; k++)
-        table_text(&t, columns[k].title);
+    for (size_t k = 0; k < COLUMNS; k++) {
+        if (shown[k])
+            table_text(&t, columns[k].title);
+    }
     table_text(&t, "task");
     n = order ? report_tasks_order(s, order, n) : n;
     for (size_t i = 0; i < n; i++)
-        bound |= put_task(&t, s, order ? order[i] : i);
+        bound |= put_task(&t, s, order ? order[i] : i, shown);
     table_print(&t, (unsigned)width, ret);
     size_t from = ret->len;
     put_failures(s, ret);

@@ -352,7 +352,7 @@ static int summarize_one(struct cli *cli, const struct settings *s, const char *
         return status;
     if (s->by == BY_PHASE)
         status = summary_phases(cli, s, tape, path.at);
-    else if (s->by == BY_TASK)
+    else if (s->by == BY_TASK || s->by >= BY_SERVICE)
         status = summary_tasks(cli, s, tape, path.at);
     else if (s->by == BY_STEP)
         status = summary_steps(cli, s, tape, path.at);
@@ -390,9 +390,9 @@ static int list_several(const struct cli *cli, const struct settings *s, const s
         return cli_failf(cli,
                          "%s is for one tape, and here are %zu: name one, or use `baro report -o FILE.json`, which "
                          "takes several",
-                         s->json                 ? "--json"
-                         : s->from || s->to      ? "--from"
-                                                 : "--by",
+                         s->json            ? "--json"
+                         : s->from || s->to ? "--from"
+                                            : "--by",
                          list->n);
     int code = tape_rows_of_list(&rows, list, &err);
     if (code >= 0) {
@@ -438,9 +438,9 @@ static int summarize_several(const struct cli *cli, const struct settings *s, co
     struct rank_tapes tapes = {0};
     struct baro_error err = BARO_ERROR_INIT;
     int found = rank_tapes_find(list, false, &tapes, &err);
-    int status = found < 0                      ? cli_fail(cli, &err)
+    int status = found < 0                                            ? cli_fail(cli, &err)
                  : found && s->by == BY_NOTHING && !s->from && !s->to ? summarize_ranks(cli, s, &tapes)
-                                                : list_several(cli, s, list, argv);
+                                                                      : list_several(cli, s, list, argv);
     rank_tapes_done(&tapes);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/span.h"
 #include "programs/baro-report/diff.h"
+#include "programs/common/moment.h"
 #include "programs/common/output.h"
 #include "programs/common/rank_tapes.h"
 #include "programs/common/tape_args.h"
@@ -182,12 +183,74 @@ static int print_steps(const struct cli *cli, const struct settings *s, const ch
     return status;
 }
 
+/* ---- two stretches of one tape ---- */
+
+#define STRETCH_SIZE 128
+
+/* Divides "11:30-12:30" and "2026-11-28T12:31..2026-11-28T12:40". Returns false if it is no stretch. */
+static bool divide(const char *text, char *copy, size_t size, struct settings *ret)
+{
+    struct moment m;
+    size_t n = strlen(text);
+    for (size_t i = 1; i + 1 < n && n < size; i++) {
+        size_t gap = text[i] == '-' ? 1 : strncmp(text + i, "..", 2) == 0 ? 2 : 0;
+        memcpy(copy, text, n + 1);
+        copy[i] = 0;
+        if (!gap || moment_parse(copy, 0, 0, &m, NULL) < 0 || moment_parse(copy + i + gap, 0, 0, &m, NULL) < 0)
+            continue;
+        ret->from = copy;
+        ret->to = copy + i + gap;
+        return true;
+    }
+    return false;
+}
+
+static bool is_stretch(const char *text)
+{
+    char copy[STRETCH_SIZE];
+    struct settings unused;
+    return divide(text, copy, sizeof(copy), &unused);
+}
+
+static int diff_stretches(const struct cli *cli, const struct settings *s, const char *name)
+{
+    const char *const texts[2] = {s->diff.before[0], s->diff.after[0]};
+    char copies[2][STRETCH_SIZE];
+    struct diff all = {.cli = cli, .settings = s, .before = 1};
+    struct baro_error err = BARO_ERROR_INIT;
+    enum diff_form form;
+    int status = choose_form(&all, &form);
+    if (!status && form == DIFF_PAGE)
+        status = cli_failf(cli, "two stretches of a tape are compared as text, Markdown or JSON, not as a page");
+    if (!status && baro_runset_new(&all.set, &err) < 0)
+        status = cli_fail(cli, &err);
+    for (int i = 0; i < 2 && !status; i++) {
+        struct settings side = *s;
+        struct cli own = *cli;
+        own.settings = &side;
+        divide(texts[i], copies[i], sizeof(copies[i]), &side);
+        status = diff_add_tape(&own, all.set, name, texts[i]);
+    }
+    if (!status && baro_runset_compare(all.set, 1, &err) < 0)
+        status = cli_fail(cli, &err);
+    if (!status)
+        status = write_diff(&all, form);
+    baro_runset_free(all.set);
+    return status;
+}
+
 int cmd_diff(struct cli *cli, const struct settings *s, char **argv)
 {
     struct baro_error err = BARO_ERROR_INIT;
     const struct diff_settings *d = &s->diff;
     const char *before[SIDES_MOST], *after[SIDES_MOST];
     size_t n_before = d->n_before, n_after = d->n_after;
+    if (s->at && (argv[1] || n_before || n_after || s->by >= 0 || s->output || s->markdown))
+        return cli_failf(cli, "--at is of one tape: `baro diff TAPE --at 12:31`");
+    if (s->at)
+        return diff_at(cli, s, argv[0]);
+    if (argv[0] && !argv[1] && n_before == 1 && n_after == 1 && is_stretch(d->before[0]) && is_stretch(d->after[0]))
+        return diff_stretches(cli, s, argv[0]);
     memcpy(before, d->before, sizeof(before));
     memcpy(after, d->after, sizeof(after));
     if (!n_before && !n_after) { /* two operands; without one the run before the last, and the last */

@@ -41,6 +41,9 @@ void diff_answer(struct buf *b, const struct baro_difference *d);
 /* Is the row worth showing? Of the job what was used; of others what differs by more than next to nothing. */
 bool diff_is_shown(const struct baro_difference *d);
 
+/* diff_at.c: what moved at the time of --at. Returns the exit status. */
+int diff_at(const struct cli *cli, const struct settings *s, const char *name);
+
 /* diff_steps.c: the steps of one run each that are new, gone or used more CPU time. Returns whether there was memory.
  */
 bool diff_steps(const struct baro_steps *before, const struct baro_steps *after, bool is_json,

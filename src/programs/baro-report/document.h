@@ -9,11 +9,11 @@
 
 struct document {
     const struct settings *settings; /* for reader_open_path() */
-    const char *path;       /* of the tape */
-    const char *name;       /* of the tape in the report */
-    size_t number;          /* number of the tape in a report of several, from 1; 0: a report of one */
-    struct baro_tape *tape; /* at its beginning; what writes may move it */
-    long zone;              /* local time zone when the recording began: seconds east of UTC */
+    const char *path;                /* of the tape */
+    const char *name;                /* of the tape in the report */
+    size_t number;                   /* number of the tape in a report of several, from 1; 0: a report of one */
+    struct baro_tape *tape;          /* at its beginning; what writes may move it */
+    long zone;                       /* local time zone when the recording began: seconds east of UTC */
     const struct baro_header *header;
     struct baro_fold *fold; /* has these: */
     const struct baro_summary *summary;

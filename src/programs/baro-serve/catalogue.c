@@ -172,6 +172,15 @@ bool job_is_private(struct catalogue *c, const struct job *job)
     return yes;
 }
 
+bool job_is_machine(struct catalogue *c, struct job *job, int64_t *ret_start_ns)
+{
+    pthread_mutex_lock(&c->lock);
+    bool is_machine = job->is_machine;
+    *ret_start_ns = job->start_ns;
+    pthread_mutex_unlock(&c->lock);
+    return is_machine;
+}
+
 #define PATIENCE_S 5 /* a read that takes longer is reported; a tape takes at most 2 s of CPU time */
 
 bool job_lock(struct job *job)

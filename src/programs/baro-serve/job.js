@@ -192,6 +192,7 @@ function putRow(row) {
   $("since").textContent = "since " + when(row.start);
   $("wall").textContent = took(row);
   $("tree").closest("section").hidden = isMachine;
+  $("machine").hidden = isMachine;
   $("state").textContent = isOver ? row.result || row.state : "running";
   $("state").className = "pill" + (!isOver ? "" : row.result === "exit 0" ? " good" : " bad");
   $("report").textContent = isOver ? "Open the report" : "Report so far";
@@ -233,6 +234,7 @@ function follow() {
 async function begin() {
   beginTheme();
   $("report").href = page(id) + "/report";
+  $("machine").href = page(id) + "/machine";
   $("json").href = base;
   document.addEventListener("keydown", event => { if (event.key === "t" && !event.ctrlKey && !event.metaKey) $("theme").click(); });
   const row = await readRow();

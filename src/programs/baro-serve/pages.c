@@ -15,9 +15,11 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/fmt.h"
 #include "programs/baro-serve/embedded.h"
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
+#include "programs/baro-serve/sight.h"
 #include "programs/common/find_program.h"
 
 #define REPORT_BYTES (64u << 20)    /* largest size of a report */
@@ -170,18 +172,86 @@ static void make_page(struct request *q, const struct maker *m)
     fd_close(said);
 }
 
+/* Each of from, to and by may be NULL. */
+static void make_report(struct request *q, const char *path, const char *from, const char *to, const char *by)
+{
+    const char *argv[16] = {"baro-report", "report", "--format", "html", "-o", "-"};
+    const struct {
+        const char *option, *value;
+    } given[] = {{"--from", from}, {"--to", to}, {"--by", by}};
+    size_t n = 6;
+    for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
+        if (!given[i].value)
+            continue;
+        argv[n++] = given[i].option;
+        argv[n++] = given[i].value;
+    }
+    argv[n++] = "--";
+    argv[n] = path;
+    make_page(q, &(struct maker){"baro-report", argv, "report",
+                                 from || to || by ? "its tape has no such stretch of time, or no such groups" : NULL});
+}
+
 void report_page(struct request *q)
 {
     char version[80];
     uint64_t bytes;
-    if (job_version(q->server->catalogue, q->job, &bytes) == JOB_ENDED) {
+    const char *from = request_param(q, "from"), *to = request_param(q, "to"), *by = request_param(q, "by");
+    if (!from && !to && !by && job_version(q->server->catalogue, q->job, &bytes) == JOB_ENDED) {
         snprintf(version, sizeof(version), "report-%llx-%llx-%.8s", (unsigned long long)q->job->inode,
                  (unsigned long long)bytes, serve_version);
         if (request_unchanged(q, version))
             return;
     }
-    const char *const argv[] = {"baro-report", "report", "--format", "html", "-o", "-", "--", q->job->path, NULL};
-    make_page(q, &(struct maker){"baro-report", argv, "report", NULL});
+    make_report(q, q->job->path, from, to, by);
+}
+
+#define READ_NS (500 * NS_PER_MS) /* CPU time to find when a job was */
+
+/* When the job began and ended, as --from and --to take it. */
+static bool find_times(struct request *q, struct buf *from, struct buf *to, int64_t *ret_start_ns)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape_end end = {.size = sizeof(end)};
+    struct baro_tape *tape = job_open(q->job, READ_NS, &err);
+    if (!tape || baro_tape_read_end(tape, &end, &err) < 0) {
+        baro_tape_close(tape);
+        return false;
+    }
+    *ret_start_ns = baro_header_start_realtime_ns(baro_tape_header(tape));
+    fmt_time_zone(from, *ret_start_ns, 0, true);
+    buf_byte(from, 0);
+    fmt_time_zone(to, baro_header_realtime_ns(baro_tape_header(tape), end.end_ns), 0, true);
+    buf_byte(to, 0);
+    baro_tape_close(tape);
+    return !from->failed && !to->failed;
+}
+
+/* The machine while the job ran: the stretch of the newest recording of the machine that had begun by then. */
+void machine_page(struct request *q)
+{
+    const struct job_filter any = {.state = -1, .no_private = !sight_all(q)};
+    struct job_list list = {0};
+    struct buf from = {0}, to = {0};
+    int64_t start_ns, began_ns;
+    struct job *machine = NULL;
+    if (!find_times(q, &from, &to, &start_ns) ||
+        catalogue_list(q->server->catalogue, &any, 0, TREND_LOOKED, &list) < 0) {
+        request_fail(q, 500, "unreadable", "can't read when job %s ran", job_id(q->job));
+    } else {
+        for (size_t i = 0; i < list.n && !machine; i++) {
+            bool is_machine = job_is_machine(q->server->catalogue, list.at[i], &began_ns);
+            machine =
+                is_machine && began_ns <= start_ns && list.at[i] != q->job && !list.at[i]->hangs ? list.at[i] : NULL;
+        }
+        if (machine)
+            make_report(q, machine->path, (const char *)from.at, (const char *)to.at, NULL);
+        else
+            request_fail(q, 404, "no_machine", "no recording of the machine had begun when job %s did", job_id(q->job));
+        job_list_done(q->server->catalogue, &list);
+    }
+    buf_done(&from);
+    buf_done(&to);
 }
 
 /* A word that is no name of a tape, since an operand may be one as well. */
@@ -199,7 +269,7 @@ void trend_page(struct request *q)
 {
     const char *argv[8 + TREND_JOBS + 1] = {"baro-log", "trend", "--format", "html",
                                             "-o",       "-",     "--",       request_param(q, "fact")};
-    const struct job_filter ended = {.state = JOB_ENDED};
+    const struct job_filter ended = {.state = JOB_ENDED, .no_private = !sight_all(q)};
     struct job_list list = {0};
     int64_t start_ns;
     size_t n = 8;

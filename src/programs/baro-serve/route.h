@@ -36,6 +36,6 @@ void api_sample(struct request *q), api_rows(struct request *q), api_range(struc
 void exposition(struct request *q);
 void host_page(struct request *q), host_style(struct request *q), host_script(struct request *q);
 void shared_script(struct request *q), job_page(struct request *q), job_script(struct request *q);
-void report_page(struct request *q), trend_page(struct request *q);
+void report_page(struct request *q), trend_page(struct request *q), machine_page(struct request *q);
 
 #endif

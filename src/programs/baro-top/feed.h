@@ -33,7 +33,7 @@ struct feed_base {
 struct feed {
     char path[PATH_MAX];
     const struct settings *settings; /* for reader_open_path(); NULL: none */
-    uint64_t rates_over_ns; /* in feed_at(); feed_open() sets FEED_STEP_NS */
+    uint64_t rates_over_ns;          /* in feed_at(); feed_open() sets FEED_STEP_NS */
     struct metrics metric;
     struct baro_tape *tape, *other;
     bool is_judged;         /* the fold makes verdicts; set before feed_open() */

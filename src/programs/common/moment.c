@@ -16,7 +16,8 @@
 static int wrong(const char *text, struct baro_error *err)
 {
     return error_set(err, BARO_E_SYNTAX,
-                     "invalid time '%s': write +90s, -10s, 50%%, start, end, peak, 12:30:05, 'yesterday 12:30' or 2026-11-21T12:30:05Z",
+                     "invalid time '%s': write +90s, -10s, 50%%, start, end, peak, 12:30:05, 'yesterday 12:30' or "
+                     "2026-11-21T12:30:05Z",
                      text);
 }
 

@@ -74,6 +74,10 @@ void task_lines_add(struct buf *lines, const struct task_line *line);
         PARSED("tasks", 0, "FILE", tasks, take_task_file,                                                              \
                "the same for the tasks of a task file (baro help tasks), by match and exact alone",                    \
                .completes = OPT_A_FILE)
+/* Whose processes are one task. */
+#define GROUP_BY_OPTION                                                                                                \
+    CHOICE("by", 0, "WHAT", group_by, group_by_names,                                                                  \
+           "whose processes are together, as a task: service, container, user, command or cgroup (baro help summary)")
 #define TAG_OPTION                                                                                                     \
     PARSED("tag", 0, "KEY=VALUE", tags, take_tag, "a tag of the recording, for lists and filters; may be repeated")
 #define NOTE_OPTION                                                                                                    \
@@ -81,8 +85,7 @@ void task_lines_add(struct buf *lines, const struct task_line *line);
 /* Which stretch of the tape a command reads: programs/common/stretch.h. */
 #define STRETCH_OPTIONS                                                                                                \
     TEXT("from", 0, "TIME", from,                                                                                      \
-         "only the stretch from TIME on: +90s, -10s (before the end), 50%, 12:30, \"yesterday 12:30\" or ISO 8601 "     \
-         "(baro help moments)"),                                                                                       \
+         "only the stretch from TIME on: +90s, -10s (before the end), 50%, 12:30, \"yesterday 12:30\" or ISO 8601"),   \
         TEXT("to", 0, "TIME", to, "the stretch ends at TIME (default: end)")
 #define JSON_OPTION SETS("json", 0, json, "write JSON")
 /* The last rows of each table. */

@@ -25,12 +25,14 @@ static int take_count(void *at, const char *text, struct baro_error *err)
 void settings_init_reading(struct settings *s)
 {
     *s = (struct settings){
-        .dialect = -1, .report_format = -1, .compare.runs = 10, .check.unknown = -1, .by = BY_NOTHING};
+        .dialect = -1, .report_format = -1, .compare.runs = 10, .check.unknown = -1, .by = BY_NOTHING, .group_by = -1};
 }
 
 const char *const export_formats[] = {"csv", "jsonl", "trace", "arrow", "parquet", "sqlite", NULL};
 static const char *const diff_bys[] = {"step", NULL};
-static const char *const bys[] = {"phase", "task", "step", NULL};
+#define GROUPS "service", "container", "user", "command", "cgroup", NULL
+const char *const group_by_names[] = {GROUPS};
+static const char *const bys[] = {"phase", "task", "step", GROUPS};
 #define ROW_KIND(name, what) name,
 static const char *const kinds[] = {
 #include "programs/common/row_kinds.def"
@@ -42,7 +44,9 @@ const struct opt options_summary[] = {
     SETS("verbose", 'v', verbose, "print all that is known, not 15 lines at most"),
     CHOICE("by", 0, "WHAT", by, bys,
            "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record); "
-           "step: by each step, such as a compile, with the chain that held the job up"),
+           "step: by each step, such as a compile, with the chain that held the job up; service, container, user, "
+           "command, "
+           "cgroup: by each of those that processes are of"),
     STRETCH_OPTIONS,
     PARSED("carbon", 0, "GRAMS", carbon, take_carbon,
            "what a kWh of your grid emits, 350g/kWh: also says what that is for the energy that was recorded"),
@@ -61,6 +65,7 @@ const struct opt options_show[] = {
     SETS("follow", 'f', follow, "print the newest sample again and again until the recording ends"),
     PARSED("top", 'n', "N", count, take_count,
            "print the N processes that use most CPU, or all (default: all; with --follow as many as fit)"),
+    GROUP_BY_OPTION,
     PARSED("task", 0, "NAME[=REGEX]", tasks, take_task_shown,
            "NAME: print the processes of this task alone; NAME=REGEX: what fits, and what it starts, is the task NAME"),
     JSON_OPTION,
@@ -73,6 +78,7 @@ const struct opt options_top[] = {
          "begin at this moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601"),
     STRETCH_OPTIONS,
     PARSED("lines", 'n', "N", count, take_count, "print this many processes, or all (default: 25)"),
+    GROUP_BY_OPTION,
     TASK_OPTIONS,
     END,
 };
@@ -104,6 +110,7 @@ const struct opt options_export[] = {
            "CSV as another program writes it, such as spare-cores (of process or host), pytyche-cpu or oasislmf; "
            "--list has all"),
     STRETCH_OPTIONS,
+    GROUP_BY_OPTION,
     TASK_OPTIONS,
     SETS("smi-rounding", 0, smi_rounding,
          "with --dialect: GPU values as nvidia-smi rounds them, whole percents and whole MiB of each device"),
@@ -137,6 +144,7 @@ const struct opt options_report[] = {
     CHOICE("format", 'F', "FORMAT", report_format, report_format_names,
            "html, markdown or json (default: by the end of FILE)"),
     STRETCH_OPTIONS,
+    GROUP_BY_OPTION,
     TASK_OPTIONS,
     SETS("github", 0, github, "append Markdown to the job summary of GitHub Actions: the file in $GITHUB_STEP_SUMMARY"),
     SETS("force", 0, force, "replace FILE if it exists"),
@@ -170,6 +178,9 @@ const struct opt options_diff[] = {
         "more than once",
         .completes = OPT_A_FILE),
     PARSED("after", 0, "TAPES", diff, take_after, "the same of the runs after", .completes = OPT_A_FILE),
+    TEXT("at", 'a', "TIME", at,
+         "what moved on one tape at TIME, such as 12:31, against the hour before: three groups of processes, pressure, "
+         "and what happened"),
     CHOICE(
         "by", 0, "WHAT", by, diff_bys,
         "step: the steps, such as compiles, of one run before and one after that are new, gone or used more CPU time"),
@@ -302,6 +313,7 @@ const struct opt options_plot[] = {
            "lines in the terminal (default: 12), or pixels of a picture (default: 320)"),
     SETS("list", 0, list, "list the figures"),
     SETS("force", 0, force, "replace FILE if it exists"),
+    GROUP_BY_OPTION,
     TASK_OPTIONS,
     END,
 };

@@ -156,7 +156,8 @@ struct task_settings {
     const char *only; /* show: the processes of this task alone; NULL: all */
 };
 
-enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK, BY_STEP };
+/* From BY_SERVICE on: the word is what baro_tape_set_tasks() takes. */
+enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK, BY_STEP, BY_SERVICE };
 
 enum settings_format {
     FORMAT_CSV,
@@ -167,6 +168,7 @@ enum settings_format {
     FORMAT_SQLITE,
 };
 extern const char *const export_formats[]; /* their names; ended by NULL */
+extern const char *const group_by_names[]; /* service, ...; ended by NULL */
 
 struct settings {
     struct record_settings record;
@@ -183,6 +185,7 @@ struct settings {
     bool in_folder;
     bool begins, ends; /* mark: the edge of a phase */
     int by;            /* summary: enum settings_by */
+    int group_by;      /* index into group_by_names: whose processes are together; -1: nobody's */
     bool follow;
     bool yes, all;
     bool verbose;   /* summary: all of it; check: all limits */

@@ -18,8 +18,9 @@
 #include "programs/common/moment.h"
 #include "programs/common/zone.h"
 
-#define LATE_NS (2 * NS_PER_SEC)     /* a record is on the tape at most this long after its time */
-#define BEFORE_MOST (60 * NS_PER_SEC) /* a sample that is further before the stretch does not begin it: there is a gap */
+#define LATE_NS (2 * NS_PER_SEC) /* a record is on the tape at most this long after its time */
+#define BEFORE_MOST                                                                                                    \
+    (60 * NS_PER_SEC) /* a sample that is further before the stretch does not begin it: there is a gap */
 #define DAY_NS (24 * 3600 * NS_PER_SEC)
 #define MEMORY_MOST (64u << 20) /* a copy that may take more bytes is made in $TMPDIR */
 #define COPIES 4
@@ -27,8 +28,8 @@
 /* ---- its edges ---- */
 
 /* Parses a time; "10s" means "+10s". */
-static int parse_edge(const char *text, struct baro_tape *tape, uint64_t last_ns, struct moment *ret,
-                      struct baro_error *err)
+static int parse_edge(const char *option, const char *text, struct baro_tape *tape, uint64_t last_ns,
+                      struct moment *ret, struct baro_error *err)
 {
     char since_start[64];
     uint64_t ns;
@@ -36,17 +37,18 @@ static int parse_edge(const char *text, struct baro_tape *tape, uint64_t last_ns
         snprintf(since_start, sizeof(since_start), "+%s", text);
         text = since_start;
     }
-    int code = moment_on_tape(text, tape, 0, last_ns, ret, err);
+    struct baro_error inner = BARO_ERROR_INIT;
+    int code = moment_on_tape(text, tape, 0, last_ns, ret, &inner);
     if (code == 0 && ret->kind == MOMENT_PEAK)
-        return error_set(err, BARO_E_SYNTAX, "peak is a moment, no edge of a stretch");
-    return code;
+        return error_set(err, BARO_E_SYNTAX, "%s: peak is a moment, no edge of a stretch", option);
+    return code < 0 ? error_wrap(err, code, &inner, "%s: ", option) : 0;
 }
 
 /* Says what the tape has: +0.000s to +50.000s, and what the clock showed then. */
-static int nothing_there(const char *text, struct baro_tape *tape, uint64_t first_ns, uint64_t last_ns, bool is_before,
-                         struct baro_error *err)
+static int nothing_there(const char *option, const char *text, struct baro_tape *tape, uint64_t first_ns,
+                         uint64_t last_ns, bool is_before, struct baro_error *err)
 {
-    const uint64_t edge[2] = {first_ns, last_ns};
+    const uint64_t edge[2] = {baro_header_segment(baro_tape_header(tape)) > 1 ? first_ns : 0, last_ns};
     struct buf b = {0};
     for (int i = 0; i < 2; i++) {
         buf_str(&b, i ? " to " : "");
@@ -59,7 +61,7 @@ static int nothing_there(const char *text, struct baro_tape *tape, uint64_t firs
         fmt_time_zone(&b, shown, zone_east(shown), true);
     }
     buf_byte(&b, 0);
-    int code = error_set(err, BARO_E_RANGE, "%.40s is %s; the tape has %s", text,
+    int code = error_set(err, BARO_E_RANGE, "%s%.40s is %s; the tape has %s", option, text,
                          is_before ? "before the beginning" : "after the end", b.failed ? "" : (const char *)b.at);
     buf_done(&b);
     return code;
@@ -99,9 +101,9 @@ int stretch_find(struct stretch *ret, struct baro_tape *tape, const char *from_t
     int code = baro_tape_range(tape, &first_ns, &last_ns, err);
     if (code <= 0)
         return code < 0 ? code : error_set(err, BARO_E_RANGE, "the tape has no sample");
-    code = from_text ? parse_edge(from_text, tape, last_ns, &from, err) : 0;
+    code = from_text ? parse_edge("--from", from_text, tape, last_ns, &from, err) : 0;
     if (code == 0 && to_text)
-        code = parse_edge(to_text, tape, last_ns, &to, err);
+        code = parse_edge("--to", to_text, tape, last_ns, &to, err);
     if (code < 0)
         return code;
     /* From 12:25 to 12:40, at 12:30: the last 12:40 was yesterday. */
@@ -116,11 +118,11 @@ int stretch_find(struct stretch *ret, struct baro_tape *tape, const char *from_t
     else if (to.kind == MOMENT_TIME)
         ret->to_ns = (uint64_t)to.ns + moment_tolerance(&to);
     if (ret->from_ns > last_ns && ret->from_ns - last_ns >= from.unit_ns)
-        return nothing_there(from_text, tape, first_ns, last_ns, false, err);
+        return nothing_there("--from ", from_text, tape, first_ns, last_ns, false, err);
     if (to.kind == MOMENT_TIME && to.ns < (int64_t)first_ns && (int64_t)first_ns - to.ns >= (int64_t)to.unit_ns)
-        return nothing_there(to_text, tape, first_ns, last_ns, true, err);
+        return nothing_there("--to ", to_text, tape, first_ns, last_ns, true, err);
     if (ret->to_ns < ret->from_ns)
-        return error_set(err, BARO_E_RANGE, "%.40s is not after %.40s", to_text, from_text);
+        return error_set(err, BARO_E_RANGE, "--to is not after --from: %.40s, %.40s", to_text, from_text);
     ret->from_ns = ret->from_ns > last_ns ? last_ns : ret->from_ns;
     ret->to_ns = ret->to_ns < first_ns ? first_ns : ret->to_ns;
     code = ret->from_ns > first_ns ? sample_before(tape, &ret->from_ns, err) : 0;
@@ -129,31 +131,62 @@ int stretch_find(struct stretch *ret, struct baro_tape *tape, const char *from_t
 
 /* ---- around a moment ---- */
 
-static void put_time(char ret[STRETCH_TIME_SIZE], uint64_t t_ns)
+void stretch_time(char ret[STRETCH_TIME_SIZE], uint64_t t_ns)
 {
     snprintf(ret, STRETCH_TIME_SIZE, "+%llu.%09llus", (unsigned long long)(t_ns / NS_PER_SEC),
              (unsigned long long)(t_ns % NS_PER_SEC));
 }
 
+/* Finds the sample's time that a moment stands for. Returns 1; 0: the tape has no sample, or it is the peak; or a
+ * negative code. */
+static int find_moment(struct baro_tape *tape, const char *at, struct moment *ret, uint64_t *ret_ns, uint64_t *ret_last,
+                       struct baro_error *err)
+{
+    uint64_t first_ns = 0, last_ns = 0;
+    int code = baro_tape_range(tape, &first_ns, &last_ns, err);
+    if (code > 0)
+        code = moment_on_tape(at, tape, 0, last_ns, ret, err) < 0 ? -1 : 1;
+    if (code <= 0 || ret->kind == MOMENT_PEAK)
+        return code < 0 ? code : 0;
+    uint64_t t_ns = ret->kind == MOMENT_START ? first_ns
+                    : ret->kind == MOMENT_END ? last_ns
+                    : ret->ns < 0             ? 0
+                                              : (uint64_t)ret->ns;
+    bool is_before = t_ns < first_ns && first_ns - t_ns >= ret->unit_ns;
+    if (is_before || (t_ns > last_ns && t_ns - last_ns >= ret->unit_ns))
+        return nothing_there("--at ", at, tape, first_ns, last_ns, is_before, err);
+    *ret_ns = t_ns < first_ns ? first_ns : t_ns > last_ns ? last_ns : t_ns;
+    *ret_last = last_ns - first_ns;
+    return 1;
+}
+
+int stretch_moment(struct baro_tape *tape, const char *at, uint64_t *ret_from_ns, uint64_t *ret_to_ns,
+                   struct baro_error *err)
+{
+    struct moment m;
+    uint64_t t_ns = 0, first_ns, length_ns, half_ns = 15 * NS_PER_SEC;
+    int code = find_moment(tape, at, &m, &t_ns, &length_ns, err);
+    if (code <= 0)
+        return code < 0 ? code : error_set(err, BARO_E_RANGE, "%.40s is no time of the tape", at);
+    bool is_minute = m.unit_ns >= 60 * NS_PER_SEC;
+    *ret_from_ns = is_minute || t_ns < 2 * half_ns ? t_ns : t_ns - half_ns;
+    *ret_to_ns = is_minute ? t_ns + 60 * NS_PER_SEC : t_ns + half_ns;
+    if (code > 0 && baro_tape_range(tape, &first_ns, &length_ns, NULL) > 0 && *ret_from_ns <= first_ns)
+        return error_set(err, BARO_E_RANGE, "nothing was recorded before %.40s that it could be compared with", at);
+    return 0;
+}
+
 static int around(struct baro_tape *tape, const char *at, uint64_t before_ns, uint64_t after_ns,
                   struct stretch_around *ret, struct baro_error *err)
 {
-    uint64_t first_ns = 0, last_ns = 0;
     struct moment m;
-    int code = baro_tape_range(tape, &first_ns, &last_ns, err);
-    if (code <= 0 || last_ns - first_ns < 2 * (before_ns + after_ns))
+    uint64_t t_ns = 0, length_ns = 0;
+    int code = find_moment(tape, at, &m, &t_ns, &length_ns, err);
+    if (code <= 0 || length_ns < 2 * (before_ns + after_ns))
         return code < 0 ? code : 0;
-    code = moment_on_tape(at, tape, 0, last_ns, &m, err);
-    if (code < 0 || m.kind == MOMENT_PEAK)
-        return code;
-    uint64_t t_ns = m.kind == MOMENT_START ? first_ns : m.kind == MOMENT_END ? last_ns : m.ns < 0 ? 0 : (uint64_t)m.ns;
-    bool is_before = t_ns < first_ns && first_ns - t_ns >= m.unit_ns;
-    if (is_before || (t_ns > last_ns && t_ns - last_ns >= m.unit_ns))
-        return nothing_there(at, tape, first_ns, last_ns, is_before, err);
-    t_ns = t_ns < first_ns ? first_ns : t_ns > last_ns ? last_ns : t_ns;
-    put_time(ret->at, t_ns + moment_tolerance(&m));
-    put_time(ret->from, t_ns > before_ns ? t_ns - before_ns : 0);
-    put_time(ret->to, t_ns + after_ns);
+    stretch_time(ret->at, t_ns + moment_tolerance(&m));
+    stretch_time(ret->from, t_ns > before_ns ? t_ns - before_ns : 0);
+    stretch_time(ret->to, t_ns + after_ns);
     return 1;
 }
 

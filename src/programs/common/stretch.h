@@ -31,6 +31,10 @@ int stretch_copy(const struct stretch *s, struct baro_tape *tape, const struct b
 struct stretch_around {
     char at[STRETCH_TIME_SIZE], from[STRETCH_TIME_SIZE], to[STRETCH_TIME_SIZE];
 };
+void stretch_time(char ret[STRETCH_TIME_SIZE], uint64_t t_ns); /* such a time */
+/* The stretch that a moment stands for: "12:31" for that minute, a time with seconds for half a minute around it. */
+int stretch_moment(struct baro_tape *tape, const char *at, uint64_t *ret_from_ns, uint64_t *ret_to_ns,
+                   struct baro_error *err);
 int stretch_around(const char *path, const char *at, uint64_t before_ns, uint64_t after_ns, struct stretch_around *ret,
                    struct baro_error *err);
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/common/tape_args.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -67,7 +70,16 @@ int reader_find(const char *name, struct reader_path *ret, struct baro_error *er
 
 int reader_open_path(const struct settings *s, const char *path, struct baro_tape **ret, struct baro_error *err)
 {
+    char by[40];
     const char *rules = s && s->tasks.lines.len ? (const char *)s->tasks.lines.at : NULL;
+    int group_by = !s ? -1 : s->by >= BY_SERVICE ? s->by - BY_SERVICE : s->group_by;
+    *ret = NULL;
+    if (group_by >= 0 && rules)
+        return error_set(err, BARO_E_SYNTAX, "--by %s and --task exclude each other", group_by_names[group_by]);
+    if (group_by >= 0) {
+        snprintf(by, sizeof(by), "{\"by\": \"%s\"}\n", group_by_names[group_by]);
+        rules = by;
+    }
     int code = s && (s->from || s->to) ? stretch_open(path, s->from, s->to, ret, err) : baro_tape_open(ret, path, err);
     if (code < 0 || !rules)
         return code;
@@ -79,6 +91,35 @@ int reader_open_path(const struct settings *s, const char *path, struct baro_tap
     return code;
 }
 
+/* A file of the folder may be damaged at its beginning, or of another recording. The last one may not have a header
+ * yet, and any may be removed meanwhile. */
+void reader_note_segments(const struct cli *cli, const char *path)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape = NULL;
+    char name[PATH_MAX + 32];
+    struct dirent *e;
+    DIR *folder = opendir(path); /* NULL: a file */
+    bool is_tape = folder && baro_tape_open(&tape, path, NULL) >= 0;
+    while (is_tape && (e = readdir(folder))) {
+        size_t digits = strspn(e->d_name, "0123456789");
+        struct baro_tape *one = NULL;
+        if (digits < 6 || strcmp(e->d_name + digits, ".baro") != 0)
+            continue;
+        snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
+        int code = baro_tape_open(&one, name, &err);
+        bool is_foreign = code >= 0 && strcmp(baro_tape_id(one), baro_tape_id(tape)) != 0;
+        if (is_foreign)
+            cli_note(cli, "left out: %s is of another recording", name);
+        else if (code < 0 && code != -ENOENT && code != BARO_E_EMPTY)
+            cli_note(cli, "left out: %s", err.text);
+        baro_tape_close(one);
+    }
+    baro_tape_close(tape);
+    if (folder)
+        closedir(folder);
+}
+
 static int open_named(const struct cli *cli, const char *name, const struct settings *s, struct baro_tape **ret,
                       struct reader_path *ret_path)
 {
@@ -86,6 +127,8 @@ static int open_named(const struct cli *cli, const char *name, const struct sett
     int code = reader_find(name, ret_path, &err);
     if (code >= 0)
         code = reader_open_path(s, ret_path->at, ret, &err);
+    if (code >= 0)
+        reader_note_segments(cli, ret_path->at);
     return code < 0 ? cli_fail(cli, &err) : 0;
 }
 

@@ -10,11 +10,11 @@
 
 #include "base/dir.h"
 #include "base/fd.h"
+#include "base/group_path.h"
 #include "base/json_scan.h"
 #include "recorder/redact/redact.h"
 
-#define ID_LENGTH 64u
-#define SHORT_ID 12
+#define ID_LENGTH GROUP_PATH_ID
 #define FILE_MOST (1u << 20) /* podman's list has some 700 bytes for each container */
 #define NAMES_MOST 4096u     /* names of a folder */
 #define VALUE_MOST 8192u     /* a text that is JSON itself */
@@ -157,67 +157,25 @@ static void ask_kubelet(int root_fd, const char *id, struct header_place *ret)
 
 /* ---- the path ---- */
 
-static bool ends_with(const char *at, size_t len, const char *end)
-{
-    size_t n = strlen(end);
-    return len > n && memcmp(at + len - n, end, n) == 0;
-}
-
-/* Returns the id in a part of a path: of "docker-<64 digits>.scope", and of the digits alone. NULL: it has none. */
-static const char *id_in(const char *part, size_t len)
-{
-    len -= ends_with(part, len, ".scope") ? 6 : 0;
-    const char *id = len >= ID_LENGTH ? part + len - ID_LENGTH : NULL;
-    return id && strspn(id, "0123456789abcdef") >= ID_LENGTH && (id == part || id[-1] == '-') ? id : NULL;
-}
-
-/* A pod's part is "pod<uid>", or "kubepods-burstable-pod<uid>.slice" with underscores in the uid. */
-static void take_pod(const char *part, size_t len, struct header_place *ret)
-{
-    char uid[37];
-    len -= ends_with(part, len, ".slice") ? 6 : 0;
-    if (len < 39 || memcmp(part + len - 39, "pod", 3) != 0)
-        return;
-    snprintf(uid, sizeof(uid), "%.36s", part + len - 36);
-    for (char *c = uid; *c; c++)
-        *c = *c == '_' ? '-' : *c;
-    memcpy(ret->pod, uid, sizeof(uid));
-}
-
-static void take_part(const char *part, size_t len, const char **id, const char **before, struct header_place *ret)
-{
-    const char *found = id_in(part, len);
-    if (found) {
-        *id = found;
-        *before = part;
-    } else if (ends_with(part, len, ".service") || ends_with(part, len, ".scope")) {
-        char unit[sizeof(ret->unit)];
-        snprintf(unit, sizeof(unit), "%.*s", (int)len, part);
-        redact_name_to(unit, ret->unit, sizeof(ret->unit));
-    } else {
-        take_pod(part, len, ret);
-    }
-}
-
 void group_names_read(int root_fd, const char *path, bool files, struct header_place *ret)
 {
-    const char *id = NULL, *before = NULL;
+    struct group_path p;
+    group_path_read(path, &p);
     *ret = (struct header_place){0};
-    for (size_t n; *(path += strspn(path, "/")); path += n) {
-        n = strcspn(path, "/");
-        take_part(path, n, &id, &before, ret);
-    }
+    redact_name_to(p.unit, ret->unit, sizeof(ret->unit));
+    memcpy(ret->pod, p.pod, sizeof(p.pod));
+    const char *id = p.id;
     if (!id)
         return;
     for (size_t i = 0; files && i < sizeof(engines) / sizeof(*engines); i++) {
-        bool may_be = id == before || strncmp(before, engines[i].prefix, (size_t)(id - before)) == 0;
+        bool may_be = id == p.before || strncmp(p.before, engines[i].prefix, (size_t)(id - p.before)) == 0;
         if (may_be && ask_engine(root_fd, &engines[i], id, ret))
             break;
     }
     if (files && !*ret->container)
         ask_kubelet(root_fd, id, ret);
     if (!*ret->container)
-        snprintf(ret->container, sizeof(ret->container), "%.*s", SHORT_ID, id);
+        memcpy(ret->container, p.container, sizeof(p.container));
 }
 
 void group_title(const struct header_place *p, char *ret, size_t cap)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--from and --to: readers of a stretch of a tape; --by service, user, ...; baro diff --at."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import SOURCE
+
+sys.path.insert(0, str(SOURCE / "tests"))
+import tape_reader  # noqa: E402
+
+SPIN = "import sys, time\nwhile time.process_time() < float(sys.argv[1]): pass\n"
+
+
+def summary(run, tape, *options):
+    return json.loads(run("summary", "--json", tape, *options, status=0).stdout)
+
+
+def rows(run, tape, kind, *options):
+    return list(csv.DictReader(io.StringIO(run("export", "-e", kind, tape, *options, status=0).stdout)))
+
+
+def commands(of):
+    return {c["name"]: c for c in of["commands"]}
+
+
+@pytest.fixture(scope="module")
+def recorded(baro, tmp_path_factory):
+    """Two spinners, one after the other; the second one begins at the mark."""
+    work = tmp_path_factory.mktemp("stretch")
+    (work / "spin.py").write_text(SPIN)
+    for name in ("first", "second"):
+        os.symlink(sys.executable, work / name)
+    job = './first -S spin.py 0.4; sleep 0.3; "$BARO" mark second; sleep 0.3; exec ./second -S spin.py 0.5'
+    argv = [baro, "run", "-q", "-i", "50ms", "--overhead", "off", "-o", "run.baro", "--", "sh", "-c", job]
+    subprocess.run(argv, cwd=work, env={**os.environ, "BARO": str(baro)}, check=True)
+    return work / "run.baro"
+
+
+@pytest.fixture(scope="module")
+def edge(recorded, baro):
+    """The time of the mark, as --from takes it."""
+    out = subprocess.run([baro, "export", "-e", "event", recorded], check=True, capture_output=True, text=True).stdout
+    return next(int(e["t_ns"]) for e in csv.DictReader(io.StringIO(out)) if e["event"] == "mark")
+
+
+def test_a_stretch_has_what_was_used_in_it(run, recorded, edge):
+    whole, later = summary(run, recorded), summary(run, recorded, "--from", f"+{edge / 1e9:.9f}s")
+    earlier = summary(run, recorded, "--to", f"+{edge / 1e9:.9f}s")
+    assert later["is_stretch"] and not whole["is_stretch"]
+    assert "second" in commands(later) and "first" not in commands(later)
+    assert "first" in commands(earlier) and "second" not in commands(earlier)
+    job = rows(run, recorded, "job")
+    base = [r for r in job if int(r["t_ns"]) <= edge][-1]
+    assert later["start_ns"] == int(base["t_ns"])
+    for fact in ("cpu_ns", "io_rchar_bytes", "faults_minor"):
+        column = {"faults_minor": "faults_minor"}.get(fact, fact)
+        assert later["job"][fact] == int(job[-1][column]) - int(base[column]), fact
+    # A process that was there before counts with what it used since then.
+    before = next(int(r["cpu_ns"]) for r in rows(run, recorded, "process") if r["t_ns"] == base["t_ns"])
+    assert commands(later)["second"]["cpu_ns"] <= commands(whole)["second"]["cpu_ns"] + before
+    assert 0 < later["job"]["cpu_ns"] < whole["job"]["cpu_ns"]
+    # The two stretches lack nothing in between.
+    assert summary(run, recorded, "--to", f"+{int(base['t_ns']) / 1e9:.9f}s")["job"]["cpu_ns"] == int(base["cpu_ns"])
+
+
+def test_every_reader_takes_a_stretch(run, work, recorded, edge):
+    at = ("--from", f"+{edge / 1e9:.9f}s")
+    part = [int(r["t_ns"]) for r in rows(run, recorded, "job", *at)]
+    assert part == [t for t in (int(r["t_ns"]) for r in rows(run, recorded, "job")) if t >= part[0]]
+    assert part[0] <= edge
+    for command in (["show"], ["plot", "cpu"], ["top", "--once"], ["summary", "-v"], ["summary", "--by", "phase"]):
+        assert run(*command, recorded, *at, status=0).stdout, command
+    run("report", recorded, *at, "-o", work / "page.html", status=0)
+    assert 'class="stretch"' in (work / "page.html").read_text()
+    run("report", recorded, *at, "-o", work / "page.json", status=0)
+    run("trim", recorded, *at, "-o", work / "trimmed.baro", status=0)
+    one, other = summary(run, recorded, *at), summary(run, work / "trimmed.baro")
+    del one["tape"], other["tape"]
+    assert one == other
+    assert tape_reader.read(work / "trimmed.baro").header[70] == [b"\1"]
+
+
+def test_outside_of_the_tape(run, recorded):
+    for option, when in (("--from", "+1h"), ("--to", "2001-02-03T04:05:06Z")):
+        said = run("summary", recorded, option, when, status=2).stderr
+        assert "the tape has +0." in said and said.count("\n") == 1, said
+    assert "--to is not after --from" in run("summary", recorded, "--from", "90%", "--to", "10%", status=2).stderr
+    assert "excl" in run("summary", recorded, "--by", "user", "--task", "a=b", status=2).stderr
+
+
+def test_by_user_and_command(run, recorded):
+    users = json.loads(run("summary", "--json", "--by", "user", recorded, status=0).stdout)["tasks"]
+    assert len(users) == 1
+    assert users[0]["processes_started"] == summary(run, recorded)["job"]["processes_started"]
+    found = json.loads(run("summary", "--json", "--by", "command", recorded, status=0).stdout)["tasks"]
+    assert {"first", "second"} <= {t["name"] for t in found}
+    text = run("summary", "--by", "command", recorded, status=0).stdout
+    assert text.splitlines()[0].split()[-1] == "task"
+
+
+def test_by_of_a_stretch(run, recorded, edge):
+    at = ("--from", f"+{edge / 1e9:.9f}s")
+    tasks = json.loads(run("summary", "--json", "--by", "command", recorded, *at, status=0).stdout)["tasks"]
+    cpu = sum(t["cpu_ns"] for t in tasks)
+    whole = summary(run, recorded, *at)["job"]["cpu_ns"]
+    assert abs(cpu - whole) <= 0.1 * whole + 20e6
+
+
+def test_what_moved(run, recorded, edge):
+    text = run("diff", recorded, "--at", f"+{edge / 1e9 + 0.2:.3f}s", status=0).stdout
+    assert "against" in text.splitlines()[0]
+    moved = json.loads(run("diff", "--json", recorded, "--at", f"+{edge / 1e9:.3f}s", status=0).stdout)["moved"]
+    assert len(moved) <= 3 and "second" in [m["name"] for m in moved]
+    half = edge / 1e9
+    two = run("diff", recorded, "--before", f"start-+{half:.3f}s", "--after", f"+{half:.3f}s-end", status=0).stdout
+    assert "second" in two
+    assert "name two tapes" in run("diff", recorded, "--before", "x", "--after", "y", status=2).stderr
+
+
+# ---- folders of segments ----
+
+
+def test_a_folder(run, baro, work):
+    """Segments, of which one is broken and one foreign: the rest is read, and a warning names them."""
+    folder = work / "kept"
+    argv = [baro, "run", "-q", "-i", "20ms", "--keep", "16s", "--overhead", "off", "-o", folder, "--"]
+    subprocess.run([*argv, "sh", "-c", "sleep 3.5"], check=True, timeout=120)
+    whole = [int(r["t_ns"]) for r in rows(run, folder, "job")]
+    middle = whole[len(whole) // 2]
+    part = rows(run, folder, "job", "--from", f"+{middle / 1e9:.9f}s")
+    assert [int(r["t_ns"]) for r in part] == [t for t in whole if t >= middle]
+    assert run("show", folder, "--at", "50%", status=0).stdout
+    files = sorted(folder.glob("*.baro"))
+    assert len(files) > 2
+    broken = files[1]
+    there = [int(r["t_ns"]) for r in rows(run, broken, "job")]
+    broken.write_bytes(b"x" * 4096)
+    run("run", "-q", "-o", folder / "000900.baro", "--", "true", status=0)
+    done = run("export", "-e", "job", "-c", "t_ns", folder, status=0)
+    assert [int(t) for t in done.stdout.split()[1:]] == [t for t in whole if t not in there]
+    said = done.stderr.splitlines()
+    assert sum(str(broken) in line for line in said) == 1, said
+    assert sum("000900.baro is of another recording" in line for line in said) == 1, said
