@@ -44,8 +44,9 @@ mutants: ## MUTANTS=50000 mutants of tapes through every reader, under ASan and 
 crash: all ## kill -9 at 1,000 random moments and at every call of the writer; every call failed; 1,000 full disks
 	@BARO_FULL=1 /usr/bin/python3 -m pytest -q -s tests/e2e/test_unbreakable.py
 
-soak: all ## record a busy job for TIME=60 seconds: memory and descriptors must not grow
+soak: all ## record a busy job, then the machine with restarts, for TIME=60 seconds each: memory must not grow
 	@/usr/bin/python3 tools/soak.py $(BUILD)/baro $(TIME)
+	@/usr/bin/python3 tools/soak_machine.py $(BUILD)/baro $(or $(TIME),60)
 
 truth: all ## how often `baro diff` is right: changes that are found, and comparisons of equal runs that claim one; about 40 minutes
 	@/usr/bin/python3 tools/compare-truth $(BUILD)

@@ -144,3 +144,11 @@ while True:
         marks.writelines('{"mark": "noise", "text": "%s"}\\n' % secrets.token_hex(400) for _ in range(40))
     time.sleep(0.05)
 """
+
+
+@pytest.mark.skipif("BARO_NO_BUDGET" in os.environ, reason="a sanitizer's memory grows")
+def test_a_machine_for_a_while(baro):
+    """The soak of `make soak`, in short: killed and started again, no gap but these, the folder within its bound."""
+    tool = pathlib.Path(__file__).resolve().parents[2] / "tools/soak_machine.py"
+    r = subprocess.run([tool, baro, "20", "2MB"], capture_output=True, text=True)
+    assert r.returncode == 0, r.stdout + r.stderr

@@ -164,6 +164,14 @@ enum job_state job_version(struct catalogue *c, struct job *job, uint64_t *ret_b
     return state;
 }
 
+bool job_is_private(struct catalogue *c, const struct job *job)
+{
+    pthread_mutex_lock(&c->lock);
+    bool yes = job->is_private;
+    pthread_mutex_unlock(&c->lock);
+    return yes;
+}
+
 bool job_is_machine(struct catalogue *c, struct job *job, int64_t *ret_start_ns)
 {
     pthread_mutex_lock(&c->lock);
@@ -171,14 +179,6 @@ bool job_is_machine(struct catalogue *c, struct job *job, int64_t *ret_start_ns)
     *ret_start_ns = job->start_ns;
     pthread_mutex_unlock(&c->lock);
     return is_machine;
-}
-
-bool job_is_private(struct catalogue *c, const struct job *job)
-{
-    pthread_mutex_lock(&c->lock);
-    bool yes = job->is_private;
-    pthread_mutex_unlock(&c->lock);
-    return yes;
 }
 
 #define PATIENCE_S 5 /* a read that takes longer is reported; a tape takes at most 2 s of CPU time */

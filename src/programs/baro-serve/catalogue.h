@@ -110,9 +110,9 @@ void job_row(struct catalogue *c, struct job *job, struct buf *ret);
 char *job_title(struct catalogue *c, struct job *job, int64_t *ret_start_ns);
 /* Returns its state, and gets the size of the tape: one that has ended and has another size is another tape. */
 enum job_state job_version(struct catalogue *c, struct job *job, uint64_t *ret_bytes);
+bool job_is_private(struct catalogue *c, const struct job *job);
 /* Is it a recording of the machine? Gets when that began, since 1970. */
 bool job_is_machine(struct catalogue *c, struct job *job, int64_t *ret_start_ns);
-bool job_is_private(struct catalogue *c, const struct job *job);
 /* Takes the lock of the job, for a thread that answers a request. Returns false on timeout: the catalogue's thread has
  * the lock and waits for a file system. As long as that lasts, later calls return false at once. */
 bool job_lock(struct job *job);

@@ -19,6 +19,7 @@
 #include "programs/baro-serve/embedded.h"
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
+#include "programs/baro-serve/sight.h"
 #include "programs/common/find_program.h"
 
 #define REPORT_BYTES (64u << 20)    /* largest size of a report */
@@ -229,7 +230,7 @@ static bool find_times(struct request *q, struct buf *from, struct buf *to, int6
 /* The machine while the job ran: the stretch of the newest recording of the machine that had begun by then. */
 void machine_page(struct request *q)
 {
-    const struct job_filter any = {.state = -1};
+    const struct job_filter any = {.state = -1, .no_private = !sight_all(q)};
     struct job_list list = {0};
     struct buf from = {0}, to = {0};
     int64_t start_ns, began_ns;
@@ -268,7 +269,7 @@ void trend_page(struct request *q)
 {
     const char *argv[8 + TREND_JOBS + 1] = {"baro-log", "trend", "--format", "html",
                                             "-o",       "-",     "--",       request_param(q, "fact")};
-    const struct job_filter ended = {.state = JOB_ENDED};
+    const struct job_filter ended = {.state = JOB_ENDED, .no_private = !sight_all(q)};
     struct job_list list = {0};
     int64_t start_ns;
     size_t n = 8;
