@@ -26,8 +26,8 @@ LIMITS = """memory_bytes memory_source memory_at_most_bytes memory_at_most_sourc
     oom_kills oom_kills_at_least oom_kills_at_most oom_kills_in_group cores cores_source
     cores_at_most cores_at_most_source cores_peak_ratio throttled_ns pids pids_source
     pids_at_most pids_at_most_source forks_refused held_from_ns memory_is_hidden cores_is_hidden""".split()
-HOST = """name kernel machine cpu_model numa_nodes watched_ns cores cpu_mean_cores cpu_peak_cores cpu_others_mean_cores cpu_user_ratio cpu_idle_ratio cpu_steal_ratio load_peak memory_total_bytes
-    memory_used_peak_bytes memory_available_least_bytes swap_used_peak_bytes swap_in_bytes swap_out_bytes oom_kills disk_read_bytes
+HOST = """name kernel machine cpu_model numa_nodes watched_ns cores cpu_mean_cores cpu_peak_cores cpu_others_mean_cores
+    ranks_beside cpu_user_ratio cpu_idle_ratio cpu_steal_ratio load_peak memory_total_bytes memory_used_peak_bytes memory_available_least_bytes swap_used_peak_bytes swap_in_bytes swap_out_bytes oom_kills disk_read_bytes
     disk_write_bytes net_receive_bytes net_transmit_bytes cpu_interrupts_ns cpu_steal_ns pressure""".split()
 PROCESS_COLUMNS = (
     "timestamp pid children utime stime cpu_usage pss read_bytes write_bytes gpu_usage gpu_vram gpu_utilized".split()

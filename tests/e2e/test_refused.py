@@ -235,4 +235,5 @@ def test_record_a_memory_group(run, tape, work, v1, wait_until):
     summary = run.summary(tape)
     assert summary["cgroup"] == "target" and summary["accounting"]["kernel_source"] == "ledger"
     assert summary["limits"]["memory_peak_of"] in ("cgroup", "processes")
-    assert 90 << 20 < summary["limits"]["memory_peak_bytes"] <= int(group.read("memory.max_usage_in_bytes"))
+    # the kernel notes its maximum before it charges the last pages of a batch
+    assert 90 << 20 < summary["limits"]["memory_peak_bytes"] <= int(group.read("memory.max_usage_in_bytes")) + (1 << 20)
