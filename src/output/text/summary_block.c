@@ -70,7 +70,7 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
         return REPORT_OTHER;
     }
     if (report_is(s, "exit", "is_detached")) {
-        buf_str(ret, is_stopped(s) ? "recording stopped, the job was running" : "recorded for");
+        buf_str(ret, is_stopped(s) ? "recording stopped, the job was running" : "recorded");
         return REPORT_OTHER;
     }
     if (status.absent == BARO_ABSENT_UNKNOWN) {
@@ -114,9 +114,7 @@ void report_head(struct lines *l, const struct baro_summary *s)
         tone = tones[report_result(s, l->style.running, &end)];
     report_title(s, &title);
     buf_byte(&title, 0);
-    buf_str(&end, report_is(s, "exit", "is_detached") && !is_stopped(s) && !is_stretch ? " "
-                  : l->style.utf8                                                      ? " · "
-                                                                                       : " - ");
+    buf_str(&end, l->style.utf8 ? " · " : " - ");
     fmt_duration(&end, report_u64(s, "", "wall_ns"));
     unsigned taken = (unsigned)utf8_columns((const char *)end.at, end.len), width = l->style.width;
     bool apart = taken + 2 + 20 > width; /* too little room for the command on this line */

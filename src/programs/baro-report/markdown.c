@@ -59,7 +59,7 @@ static void head(struct markdown *p)
     p->is_cut = markdown_title(p->out, &title, false);
     buf_str(p->out, " · ");
     put_escaped(p, &result);
-    buf_str(p->out, report_is(p->s, "exit", "is_detached") ? " " : " · ");
+    buf_str(p->out, " · ");
     buf_str(p->out, DURATION(report_u64(p->s, "", "wall_ns")));
     if (why) {
         buf_str(p->out, " · ");
