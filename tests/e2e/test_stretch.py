@@ -165,3 +165,19 @@ def test_serve_has_the_report_of_a_stretch(baro, work, recorded, edge):
     finally:
         server.process.terminate()
         server.process.communicate(timeout=60)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
+@pytest.mark.not_sanitized("the plain binary is enough")
+def test_a_file_system_that_was_filled(run, work, tape):
+    """Its size is read every ten seconds."""
+    mount = work / "full"
+    mount.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", mount], check=True)
+    try:
+        fill = f"sleep 3; head -c 5M /dev/zero > {mount}/file; sleep 22"
+        run("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", fill, status=0)
+    finally:
+        subprocess.run(["umount", mount], check=True)
+    assert f"file system {mount}: 0 % to 100 % full" in run("diff", tape, "--at", "+5s", status=0).stdout

@@ -178,12 +178,34 @@ void timeline_add_damage(struct baro_timeline *t, uint64_t t_ns)
     on_text(t, &e, "damage", "damaged bytes of the tape were left out", true);
 }
 
+/* The end of that process, which SIGKILL ended. */
+static struct timeline_item *kill_of(struct baro_timeline *t, struct baro_key key)
+{
+    for (size_t i = t->n_all; i-- > 0;) {
+        const struct baro_timeline_item *v = &t->all[i]->view;
+        if (v->kind == BARO_TIMELINE_EVENT && v->pid == key.pid && v->start_ticks == key.start &&
+            strcmp(v->name, "killed") == 0)
+            return t->all[i];
+    }
+    return NULL;
+}
+
+/* At the end of a job the kernel's log names its own, all at once; on a machine each kill that the log names is an event
+ * of that process, and others are counted. */
 static void on_oom(struct baro_timeline *t, const struct baro_event *e)
 {
     struct buf text = {0};
-    snprintf(t->killed.logged, sizeof(t->killed.logged), "%s", e->text);
-    if (!t->summary->subject.is_machine)
-        return; /* at the end of a job the kernel's log names its own */
+    if (!t->summary->subject.is_machine) {
+        snprintf(t->killed.logged, sizeof(t->killed.logged), "%s", e->text);
+        return;
+    }
+    struct timeline_item *end = e->key.pid > 0 ? kill_of(t, e->key) : NULL;
+    if (end) {
+        end->view.name = "oom_kill";
+        buf_printf(&text, "OOM kill of %s", e->text);
+        timeline_set_text(t, end, &text);
+        return;
+    }
     buf_printf(&text, "%" PRIu64 " OOM-killed%s%s", e->number, *e->text ? ": " : "", e->text);
     note_event(t, e, "oom", true, &text);
 }
@@ -252,6 +274,7 @@ void timeline_add_exit(struct baro_timeline *t, const struct baro_exit *e)
 {
     struct baro_event as = {.t_ns = e->t_ns, .key = e->key, .text = e->name ? e->name : ""};
     struct timeline_killed *k = &t->killed;
+    bool is_of_job = !t->summary->subject.is_machine;
     struct buf text = {0};
     timeline_process_ended(t, e);
     if (!e->status_known || !WIFSIGNALED(e->status) || !is_fault(WTERMSIG(e->status)))
@@ -262,7 +285,7 @@ void timeline_add_exit(struct baro_timeline *t, const struct baro_exit *e)
     note_event(t, &as, "killed", true, &text);
     if (t->n_all > before)
         timeline_set_process(t, t->all[before], as.text);
-    if (WTERMSIG(e->status) == SIGKILL && k->n < OOM_TIMES && t->n_all > before)
+    if (is_of_job && WTERMSIG(e->status) == SIGKILL && k->n < OOM_TIMES && t->n_all > before)
         k->item[k->n++] = t->all[before];
 }
 

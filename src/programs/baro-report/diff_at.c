@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * baro diff TAPE --at 12:31: what moved then. The minute (or half a minute around a time with seconds) is compared with
- * the hour before: the three groups of processes whose cores, memory or I/O changed most, each as a part of what the
- * machine has or did, then pressure, and what happened. Groups are services where the tape has two or more, else
- * commands.
+ * the hour before: the three services and the three commands whose cores, memory or I/O changed most, each as a part of
+ * what the machine has or did, then pressure, file systems that became full, and what happened. With --by it is groups
+ * of that kind alone.
  */
 #include <math.h>
 #include <stdio.h>
@@ -182,65 +182,191 @@ static void put_pressure(struct buf *b, const struct side *before, const struct 
     buf_str(b, any ? "\n" : "");
 }
 
+/* ---- file systems ---- */
+
+#define FULL_LEAST 0.95 /* of what a user may use */
+#define FILLED_LEAST 0.1
+
+static bool used_part(const struct baro_row *fs, double *ret)
+{
+    uint64_t used, available;
+    if (baro_row_value(fs, baro_metric_find(BARO_KIND_FS, "used"), &used) ||
+        baro_row_value(fs, baro_metric_find(BARO_KIND_FS, "available"), &available) || (!used && !available))
+        return false;
+    *ret = (double)used / (double)(used + available);
+    return true;
+}
+
+/* "file system /srv: 40 % to 100 % full", of one that was filled by a tenth or is full and was not. */
+static void put_filled(struct buf *b, const struct baro_sample *first, const struct baro_sample *last)
+{
+    double was, is;
+    for (size_t i = 0; i < baro_sample_rows(last, BARO_KIND_FS); i++) {
+        const struct baro_row *fs = baro_sample_row(last, BARO_KIND_FS, i);
+        const struct baro_row *before = baro_sample_find_id(first, BARO_KIND_FS, baro_row_id(fs));
+        if (!before || !used_part(fs, &is) || !used_part(before, &was) ||
+            !(is - was >= FILLED_LEAST || (is >= FULL_LEAST && was < FULL_LEAST)))
+            continue;
+        buf_str(b, "file system ");
+        text_escaped(b, baro_row_name(fs), strlen(baro_row_name(fs)));
+        buf_printf(b, ": %.0f %% to %.0f %% full\n", 100 * was, 100 * is);
+    }
+}
+
+static int put_filesystems(struct buf *b, struct baro_tape *tape, struct baro_error *err)
+{
+    struct baro_sample *first = NULL, *last = NULL;
+    struct baro_record r;
+    int code = baro_tape_rewind(tape, err);
+    while (code >= 0 && (code = baro_tape_next(tape, &r, err)) > 0) {
+        if (r.kind != BARO_RECORD_SAMPLE || !baro_sample_rows(r.u.sample, BARO_KIND_FS))
+            continue;
+        baro_sample_free(last);
+        last = NULL;
+        code = baro_sample_copy(r.u.sample, first ? &last : &first, err);
+    }
+    if (code >= 0 && first && last)
+        put_filled(b, first, last);
+    baro_sample_free(first);
+    baro_sample_free(last);
+    return code < 0 ? code : 0;
+}
+
+/* ---- events ---- */
+
 #define EVENTS_MOST 10
 
-static void put_events(struct buf *b, const struct side *after)
+struct told {
+    const char *text;
+    uint64_t from_ns, to_ns;
+    size_t times;
+};
+
+/* "14:53:05" */
+static void put_clock(struct buf *b, const struct side *side, uint64_t t_ns, long zone)
+{
+    struct buf time = {0};
+    fmt_time_zone(&time, (int64_t)((uint64_t)report_fact(side->summary, "", "start").i64 + t_ns), zone, false);
+    if (!time.failed && time.len >= 19)
+        buf_add(b, time.at + 11, 8);
+    buf_done(&time);
+}
+
+/* Events of one text are one line: "14:53:45 worker killed by SIGKILL, 18 times until 14:53:46". */
+static void put_events(struct buf *b, const struct side *after, long zone)
 {
     const struct baro_timeline *t = baro_fold_timeline(after->fold);
-    size_t n = 0;
+    struct told told[EVENTS_MOST];
+    size_t n = 0, more = 0;
     for (size_t i = 0; i < baro_timeline_count(t); i++) {
         const struct baro_timeline_item *item = baro_timeline_get(t, i);
-        if (item->kind != BARO_TIMELINE_EVENT || !item->is_problem || n++ >= EVENTS_MOST)
+        size_t k = 0;
+        if (item->kind != BARO_TIMELINE_EVENT || !item->is_problem)
             continue;
-        fmt_moment(b, item->begin_ns);
+        while (k < n && strcmp(told[k].text, item->text) != 0)
+            k++;
+        if (k == n && n < EVENTS_MOST)
+            told[n++] = (struct told){.text = item->text, .from_ns = item->begin_ns};
+        if (k == n) {
+            more++;
+            continue;
+        }
+        told[k].to_ns = item->begin_ns;
+        told[k].times++;
+    }
+    for (size_t k = 0; k < n; k++) {
+        put_clock(b, after, told[k].from_ns, zone);
         buf_byte(b, ' ');
-        text_escaped(b, item->text, strlen(item->text));
+        text_escaped(b, told[k].text, strlen(told[k].text));
+        if (told[k].times > 1) {
+            buf_printf(b, ", %zu times until ", told[k].times);
+            put_clock(b, after, told[k].to_ns, zone);
+        }
         buf_byte(b, '\n');
     }
-    if (n > EVENTS_MOST)
-        buf_printf(b, "%zu more events: baro export -e event\n", n - EVENTS_MOST);
+    if (more)
+        buf_printf(b, "%zu more events: baro export -e event\n", more);
 }
 
-static void put_json(struct buf *b, const struct movers *m, const struct side *before, const struct side *after)
+/* ---- the answer ---- */
+
+struct answer {
+    struct buf text;
+    struct json json;
+    long zone;
+    bool is_json;
+};
+
+static size_t moved(const struct movers *m)
 {
-    struct json j = {.out = b, .pretty = true};
-    json_begin(&j, '{');
-    json_key_u64(&j, "format", 1);
-    json_key_u64(&j, "from_ns", report_u64(after->summary, "", "start_ns"));
-    json_key_u64(&j, "wall_ns", report_u64(after->summary, "", "wall_ns"));
-    json_key_u64(&j, "wall_before_ns", report_u64(before->summary, "", "wall_ns"));
-    json_key_begin(&j, "moved", '[');
-    for (size_t i = 0; i < m->n && i < MOVED_MOST && most_of(&m->at[i]) >= LEAST; i++) {
-        json_begin(&j, '{');
-        json_key_text(&j, "name", m->at[i].name);
+    size_t n = 0;
+    while (n < m->n && n < MOVED_MOST && most_of(&m->at[n]) >= LEAST)
+        n++;
+    return n;
+}
+
+static void json_movers(struct json *j, const char *kind, const struct movers *m)
+{
+    for (size_t i = 0; i < moved(m); i++) {
+        json_begin(j, '{');
+        json_key_text(j, "by", kind);
+        json_key_text(j, "name", m->at[i].name);
         for (int q = 0; q < QUANTITIES; q++) {
-            json_key_begin(&j, quantity_names[q], '{');
-            json_key(&j, "before");
-            json_double(&j, m->at[i].before[q]);
-            json_key(&j, "after");
-            json_double(&j, m->at[i].after[q]);
-            json_end(&j, '}');
+            json_key_begin(j, quantity_names[q], '{');
+            json_key(j, "before");
+            json_double(j, m->at[i].before[q]);
+            json_key(j, "after");
+            json_double(j, m->at[i].after[q]);
+            json_end(j, '}');
         }
-        json_end(&j, '}');
+        json_end(j, '}');
     }
-    json_end(&j, ']');
-    json_end(&j, '}');
 }
 
-static void put_text(struct buf *b, const struct movers *m, const struct side *before, const struct side *after,
-                     long zone)
+static void begin_answer(struct answer *a, const struct side *before, const struct side *after)
 {
-    report_stretch(after->summary, zone, b);
-    buf_str(b, " against ");
-    report_stretch(before->summary, zone, b);
-    buf_byte(b, '\n');
-    size_t from = b->len;
-    for (size_t i = 0; i < m->n && i < MOVED_MOST && most_of(&m->at[i]) >= LEAST; i++)
-        put_mover(b, &m->at[i]);
-    put_pressure(b, before, after);
-    put_events(b, after);
-    if (b->len == from)
-        buf_str(b, "nothing moved by more than a hundredth of the machine\n");
+    if (a->is_json) {
+        a->json = (struct json){.out = &a->text, .pretty = true};
+        json_begin(&a->json, '{');
+        json_key_u64(&a->json, "format", 1);
+        json_key_u64(&a->json, "from_ns", report_u64(after->summary, "", "start_ns"));
+        json_key_u64(&a->json, "wall_ns", report_u64(after->summary, "", "wall_ns"));
+        json_key_u64(&a->json, "wall_before_ns", report_u64(before->summary, "", "wall_ns"));
+        json_key_begin(&a->json, "moved", '[');
+        return;
+    }
+    report_stretch(after->summary, a->zone, &a->text);
+    buf_str(&a->text, " against ");
+    report_stretch(before->summary, a->zone, &a->text);
+    buf_byte(&a->text, '\n');
+}
+
+static void add_movers(struct answer *a, const char *kind, const struct movers *m)
+{
+    if (a->is_json) {
+        json_movers(&a->json, kind, m);
+        return;
+    }
+    for (size_t i = 0; i < moved(m); i++) {
+        buf_printf(&a->text, "%s ", kind);
+        put_mover(&a->text, &m->at[i]);
+    }
+}
+
+static int end_answer(struct answer *a, const struct side *before, const struct side *after, struct baro_error *err)
+{
+    if (a->is_json) {
+        json_end(&a->json, ']');
+        json_end(&a->json, '}');
+        return 0;
+    }
+    size_t from = a->text.len;
+    put_pressure(&a->text, before, after);
+    int code = put_filesystems(&a->text, after->tape, err);
+    put_events(&a->text, after, a->zone);
+    if (a->text.len == from && memchr(a->text.at, '\n', a->text.len) == a->text.at + a->text.len - 1)
+        buf_str(&a->text, "nothing moved by more than a hundredth of the machine\n");
+    return code;
 }
 
 /* ---- reading ---- */
@@ -276,40 +402,52 @@ static int find_time(const struct cli *cli, const struct settings *s, const char
     return code < 0 ? cli_fail(cli, &err) : 0;
 }
 
+static bool take_sides(struct movers *m, const struct side *before, const struct side *after)
+{
+    if (!take_side(m, before, false) || !take_side(m, after, true))
+        return false;
+    weigh(m, after);
+    if (m->n)
+        qsort(m->at, m->n, sizeof(*m->at), by_part);
+    return true;
+}
+
 int diff_at(const struct cli *cli, const struct settings *s, const char *name)
 {
+    static const char *const kinds[] = {"service", "container", "user", "command", "cgroup"}; /* of --by */
+    const int both[] = {0, 3}, one[] = {s->group_by};
+    const int *by = s->group_by >= 0 ? one : both;
+    const size_t n = s->group_by >= 0 ? 1 : 2;
     char texts[4][STRETCH_TIME_SIZE];
     struct baro_error err = BARO_ERROR_INIT;
     struct reader_path path;
-    struct movers m = {0};
     struct side before = {0}, after = {0};
-    struct buf text = {0};
+    struct answer a = {.is_json = s->json};
     uint64_t from = 0, to = 0;
     int status = reader_find(name, &path, &err) < 0 ? cli_fail(cli, &err) : find_time(cli, s, path.at, &from, &to);
-    const int tried[] = {s->group_by >= 0 ? s->group_by : 0, s->group_by >= 0 ? s->group_by : 3}; /* service, command */
-    for (int i = 0; i < 2 && !status && known_groups(&m) < 2; i++) {
-        movers_done(&m);
+    for (size_t i = 0; i < n && !status; i++) {
+        struct movers m = {0};
         close_side(&before);
         close_side(&after);
-        status = open_side(cli, s, path.at, from > HOUR_NS ? from - HOUR_NS : 0, from, tried[i], texts, &before);
+        status = open_side(cli, s, path.at, from > HOUR_NS ? from - HOUR_NS : 0, from, by[i], texts, &before);
         if (!status)
-            status = open_side(cli, s, path.at, from, to, tried[i], texts + 2, &after);
-        if (!status && (!take_side(&m, &before, false) || !take_side(&m, &after, true)))
+            status = open_side(cli, s, path.at, from, to, by[i], texts + 2, &after);
+        if (!status && !take_sides(&m, &before, &after))
             status = cli_failf(cli, "out of memory");
+        if (!status && i == 0) {
+            a.zone = zone_east(report_fact(after.summary, "", "start").i64);
+            begin_answer(&a, &before, &after);
+        }
+        if (!status && (known_groups(&m) > 1 || i + 1 == n)) /* one service is all that has a name */
+            add_movers(&a, kinds[by[i]], &m);
+        movers_done(&m);
     }
-    if (!status) {
-        weigh(&m, &after);
-        if (m.n)
-            qsort(m.at, m.n, sizeof(*m.at), by_part);
-        if (s->json)
-            put_json(&text, &m, &before, &after);
-        else
-            put_text(&text, &m, &before, &after, zone_east(report_fact(after.summary, "", "start").i64));
-        status = s->json ? cli_out(cli, &text) : cli_out_text(cli, &text);
-    }
-    movers_done(&m);
+    if (!status && end_answer(&a, &before, &after, &err) < 0)
+        status = cli_fail(cli, &err);
+    if (!status)
+        status = s->json ? cli_out(cli, &a.text) : cli_out_text(cli, &a.text);
     close_side(&before);
     close_side(&after);
-    buf_done(&text);
+    buf_done(&a.text);
     return status;
 }

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/min_max.h"
 #include "kernel/proc/machine.h"
 #include "recorder/loop/recorder.h"
 
@@ -33,7 +34,7 @@ void oom_note_exit(struct recorder *r, const struct baro_exit *e)
         return;
     struct oom_ended *at = &w->at[w->n++ % OOM_ENDED_MAX]; /* the latest ones */
     w->killed += killed;
-    *at = (struct oom_ended){.pid = e->key.pid};
+    *at = (struct oom_ended){.key = e->key, .t_ns = e->t_ns};
     snprintf(at->name, sizeof(at->name), "%s", e->name ? e->name : "");
 }
 
@@ -55,7 +56,7 @@ static const struct oom_ended *ended_as(const struct oom_watch *w, uint64_t pid)
 {
     size_t n = w->n < OOM_ENDED_MAX ? w->n : OOM_ENDED_MAX;
     for (size_t i = 0; i < n; i++) {
-        if ((uint64_t)w->at[i].pid == pid)
+        if ((uint64_t)w->at[i].key.pid == pid)
             return &w->at[i];
     }
     return NULL;
@@ -74,6 +75,8 @@ void oom_log_take(struct oom_log *l, const struct oom_watch *w, struct span text
     if (!e)
         return;
     size_t len = strlen(l->names);
+    if (l->kills_noted < OOM_NOTED_MAX)
+        l->noted[l->kills_noted] = *e;
     l->kills_noted++;
     snprintf(l->names + len, sizeof(l->names) - len, "%s%s", len ? ", " : "", e->name);
 }
@@ -83,7 +86,7 @@ bool oom_log_is_whole(const struct oom_log *l, const struct oom_watch *w, uint64
     return !l->lost && l->begins_before && l->kills >= counted && w->n <= OOM_ENDED_MAX;
 }
 
-static void read_log(const struct recorder *r, int fd, struct oom_log *l)
+static void read_log(int fd, const struct oom_watch *w, struct oom_log *l)
 {
     char text[8192]; /* a line of the log has at most 1 KiB, plus its continuation */
     uint64_t until = clock_monotonic_ns() + READ_WITHIN;
@@ -96,23 +99,41 @@ static void read_log(const struct recorder *r, int fd, struct oom_log *l)
             return;
         l->lost = n <= 0 || l->lines++ >= LINES_MOST || clock_monotonic_ns() > until; /* EPIPE: overwritten */
         if (!l->lost)
-            oom_log_take(l, &r->oom, span_of(text, (size_t)n));
+            oom_log_take(l, w, span_of(text, (size_t)n));
     }
 }
 
-/* Names those that SIGKILL ended since the sample before. */
+/* Those that SIGKILL ended since the sample before. */
+static void ended_lately(const struct oom_watch *w, struct oom_watch *ret)
+{
+    size_t from = w->n - w->since_before > OOM_ENDED_MAX ? w->n - OOM_ENDED_MAX : w->since_before;
+    ret->n = 0;
+    for (size_t i = from; i < w->n; i++)
+        ret->at[ret->n++] = w->at[i % OOM_ENDED_MAX];
+}
+
+/* Each kill that the kernel's log names is an event of that process; of the others only their number is known. */
 static void report_kills(struct recorder *r)
 {
-    const struct oom_watch *w = &r->oom;
-    char names[96] = "";
-    for (size_t i = w->since_before; i < w->n && w->n - w->since_before <= OOM_ENDED_MAX; i++) {
-        size_t len = strlen(names);
-        snprintf(names + len, sizeof(names) - len, "%s%s", len ? ", " : "", w->at[i % OOM_ENDED_MAX].name);
+    struct oom_watch lately;
+    struct oom_log l = oom_log_of(r->header.start_monotonic_ns, clock_monotonic_ns());
+    int fd = in_first_namespace(r) ? open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    ended_lately(&r->oom, &lately);
+    if (fd >= 0)
+        read_log(fd, &lately, &l);
+    fd_close(fd);
+    uint64_t named = min_u64(l.kills_noted, OOM_NOTED_MAX);
+    for (uint64_t i = 0; i < named; i++) {
+        const struct oom_ended *e = &l.noted[i];
+        const struct baro_event kill = {
+            .t_ns = e->t_ns, .kind = BARO_EVENT_OOM, .key = e->key, .number = 1, .text = e->name};
+        r->job.sink.event(r->job.sink.context, &kill);
     }
-    recorder_event(r, BARO_EVENT_OOM, NULL, w->pending, names);
+    if (r->oom.pending > named)
+        recorder_event(r, BARO_EVENT_OOM, NULL, r->oom.pending - named, "");
 }
 
-/* The process that was killed may end some milliseconds later, so the names are those up to the next sample. */
+/* The process that was killed may end some milliseconds later, so it is sought up to the next sample. */
 void oom_note_sample(struct recorder *r, const struct baro_sample *s)
 {
     struct oom_watch *w = &r->oom;
@@ -141,7 +162,7 @@ void oom_report(struct recorder *r)
     if (fd < 0)
         return;
     for (uint64_t until = now + LOG_WITHIN;;) {
-        read_log(r, fd, &l);
+        read_log(fd, &r->oom, &l);
         if (l.lost || l.kills >= counted || clock_monotonic_ns() > until)
             break;
         nanosleep(&pause, NULL);

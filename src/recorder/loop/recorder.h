@@ -18,10 +18,12 @@
 #include "libbaro/writer/writer.h"
 
 #define OOM_ENDED_MAX 64u
+#define OOM_NOTED_MAX 16u
 /* Processes of the job that were ended by SIGKILL, or whose status is not known. */
 struct oom_watch {
     struct oom_ended {
-        int32_t pid;
+        struct baro_key key;
+        uint64_t t_ns;
         char name[28];
     } at[OOM_ENDED_MAX];
     /* of a machine: its count of kills as read last; how many of them are to be reported, and from which of at[] on */
@@ -38,6 +40,7 @@ struct oom_log {
     uint64_t lines, kills;
     uint64_t kills_noted; /* those of processes that were noted */
     char names[96];
+    struct oom_ended noted[OOM_NOTED_MAX]; /* the first ones of these */
     bool begins_before; /* the log has a line from before the job, so it is complete */
     bool lost; /* it may lack lines: they were overwritten before they were read, or there were too many to read in time
                 */
