@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """record --all: each process of the machine, as sums where it was brief; the machine's CPU time, and what closes it."""
 
+import json
 import os
 import shutil
 import signal
@@ -8,6 +9,8 @@ import subprocess
 
 import pytest
 from conftest import has_connector, poll, unshared
+from jobs import PYTHON
+from test_cgroup import v1  # noqa: F401 (a fixture)
 
 BRIEF = 40
 
@@ -50,7 +53,7 @@ def test_each_process_is_counted_and_the_total_closes(run, tape, work, cgroup):
     for _ in range(BRIEF):
         subprocess.run([named(work, "was-brief")], check=True)
     burn = "import os, time\nwhile time.process_time() < 0.2: pass\nos.kill(os.getpid(), 9)"
-    subprocess.run([named(work, "burner", "python3"), "-c", burn], preexec_fn=cgroup.enter, check=False)
+    subprocess.run([named(work, "burner", PYTHON), "-c", burn], preexec_fn=cgroup.enter, check=False)
     n = len(run.instants(tape))
     run.await_samples(tape, n + 2)
     lived.kill()
@@ -123,3 +126,45 @@ def test_what_it_does_not_go_with(run):
         assert r.returncode == 2 and f"--all and {word}" in r.stderr
     r = run("record", "--cgroup", "/")
     assert r.returncode == 2 and "--all" in r.stderr
+
+
+def test_what_brief_lives_wrote_counts_once(run, tape, work):
+    """They write as another user than those that wait for their parent."""
+    if not has_connector() or os.geteuid() != 0:
+        pytest.skip("needs the process connector, and another user")
+    work.chmod(0o777)
+    recorder = begin(run, tape, "-i", "500ms")
+    writes = f"for i in 1 2 3 4 5 6 7 8; do {named(work, 'writer', 'dd')} if=/dev/zero of={work}/$i bs=1M count=4 2>&-; done"
+    subprocess.run(["sh", "-c", f"setpriv --reuid 65534 --clear-groups sh -c '{writes}'; sleep 1.5"], check=True)
+    run.await_samples(tape, len(run.instants(tape)) + 2)
+    end(recorder)
+
+    def rows(by):
+        return {t["name"]: t for t in json.loads(run("summary", "--by", by, "--json", tape, status=0).stdout)["tasks"]}
+
+    if run.lost_events(tape) or not run.export(tape, "brief"):
+        return
+    assert rows("user")["nobody"]["io_write_bytes"] == pytest.approx(32 << 20, rel=0.02)
+    assert rows("command")["writer"]["io_write_bytes"] == pytest.approx(32 << 20, rel=0.02)
+    assert rows("command")["sh"]["io_write_bytes"] < 16 << 20
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+def test_an_oom_kill_is_of_the_process_that_the_kernel_names(run, tape, work, v1):  # noqa: F811
+    recorder = begin(run, tape, "-i", "500ms")
+    group = v1("memory")
+    group.write("memory.limit_in_bytes", 40 << 20)
+    eater = named(work, "eater", PYTHON)
+    bystander = named(work, "bystander", "sleep")
+    others = [subprocess.Popen([bystander, "100"]) for _ in range(3)]
+    died = subprocess.run([eater, "-c", "x = bytearray(100 << 20)"], preexec_fn=group.enter, check=False)
+    for p in others:
+        p.kill()
+        p.wait()
+    run.await_samples(tape, len(run.instants(tape)) + 6)
+    end(recorder)
+    assert died.returncode == -signal.SIGKILL
+    items = json.loads(run("report", "-F", "json", "-o", "-", tape, status=0).stdout)["timeline"]
+    if not os.access("/dev/kmsg", os.R_OK) or not has_connector():
+        return
+    assert [i["text"] for i in items if i["name"] == "oom_kill"] == ["OOM kill of eater"], items

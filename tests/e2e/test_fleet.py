@@ -355,6 +355,7 @@ def test_the_views_of_both_engines_are_the_same():
     assert re.sub(r"read_parquet\(('.*?'), hive_partitioning = true\)", r"file(\1, Parquet)", duckdb) == clickhouse
 
 
+@pytest.mark.not_sanitized("a limit of the address space is too little for a sanitizer")
 def test_ranks_are_one_job(run, export, ask, work):
     """And share what was set aside on their machine. A job that ran out of memory has wasted none, and ulimit sets
     nothing aside."""

@@ -535,7 +535,7 @@ def test_two_users_push_one_tape(run, store, work, tape, version):
     assert s.points == reference(run, store, tape, work)
     now = status(run, env=other)
     assert counted(now) == len(s.points) and now["set_aside"] == now["refused"] == 0
-    assert first == now["there"] + s.twice and now["there"] and "were there already" in said
+    assert 0 < now["there"] <= first and "were there already" in said
 
 
 def test_a_url_in_arguments(run, store, work, tape):

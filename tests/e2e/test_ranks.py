@@ -281,6 +281,7 @@ def test_advice_is_for_all_ranks(run, baro, work, srun):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+@pytest.mark.not_sanitized("the recorders are in the group, too, and a sanitizer needs more")
 def test_a_limit_is_that_of_all_ranks_of_a_node(run, work, v1):  # noqa: F811
     """Each has half of the limit of their group; together they are near it, and no strangers to each other."""
     group = v1("memory")

@@ -10,6 +10,8 @@ import time
 import pytest
 import slurm
 
+pytestmark = pytest.mark.alone  # another observer would find its jobs, too
+
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "slurm"
 
 

@@ -190,8 +190,8 @@ static struct timeline_item *kill_of(struct baro_timeline *t, struct baro_key ke
     return NULL;
 }
 
-/* At the end of a job the kernel's log names its own, all at once; on a machine each kill that the log names is an event
- * of that process, and others are counted. */
+/* At the end of a job the kernel's log names its own, all at once; on a machine each kill that the log names is an
+ * event of that process, and others are counted. */
 static void on_oom(struct baro_timeline *t, const struct baro_event *e)
 {
     struct buf text = {0};

@@ -41,7 +41,7 @@ struct oom_log {
     uint64_t kills_noted; /* those of processes that were noted */
     char names[96];
     struct oom_ended noted[OOM_NOTED_MAX]; /* the first ones of these */
-    bool begins_before; /* the log has a line from before the job, so it is complete */
+    bool begins_before;                    /* the log has a line from before the job, so it is complete */
     bool lost; /* it may lack lines: they were overwritten before they were read, or there were too many to read in time
                 */
 };
