@@ -368,15 +368,9 @@ static void take_counter(struct task_process *p, enum used_counter c, const stru
     enum process_metric m = used_metrics[c].process;
     if (row->absent[m] != BARO_PRESENT)
         return;
-    uint64_t now = row->value[m];
-    enum process_metric of_briefs = c == USED_READ ? PROCESS_brief_io_read : PROCESS_brief_io_write;
-    if ((c == USED_READ || c == USED_WRITE) && !row->absent[of_briefs]) {
-        now = excess(now, row->value[of_briefs]);
-        p->has_briefs = true;
-    }
-    p->base[c] = p->lacks_base[c] ? now : p->base[c];
+    p->base[c] = p->lacks_base[c] ? row->value[m] : p->base[c];
     p->lacks_base[c] = false;
-    p->used[c] = max_u64(p->used[c], excess(now, p->base[c]));
+    p->used[c] = max_u64(p->used[c], excess(row->value[m], p->base[c]));
 }
 
 static void take_row(struct task_fold *f, struct task_process *p, const struct baro_process *row)
@@ -514,7 +508,6 @@ int task_fold_briefs(struct task_fold *f, uint32_t id, const uint64_t grown[BRIE
     struct task_sums *t = task_sums_get(f, id);
     if (!t)
         return -ENOMEM;
-    f->has_briefs = true;
     if (!t->started) {
         t->begin_ns = f->now_ns;
         t->end_ns = f->now_ns;

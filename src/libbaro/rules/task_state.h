@@ -29,7 +29,6 @@ struct task_process {
     bool is_resolved;     /* its parent's task is known by now */
     bool is_within;       /* it ran before the stretch that the tape is: exits count from before that */
     bool is_running, has_ended, has_cmdline, has_tcp;
-    bool has_briefs; /* some of its children are counted as brief lives */
     char name[COMM_MOST + 1];
     uint32_t info_version;
     unsigned missing; /* samples since its last row, while its exit has not come */
@@ -85,7 +84,6 @@ struct task_fold {
     bool is_short;                                          /* the beginning of the recording was removed */
     bool is_unsure;                                         /* not every process is on the tape */
     bool failed;                                            /* out of memory */
-    bool has_briefs;                                        /* the tape has brief lives */
     uint64_t samples, t_ns, now_ns, swept_ns, cpu_until_ns; /* now_ns: of the sample that is taken */
     struct task_process **at;                               /* the living, and those whose exits have come, or will */
     struct map by_id, by_pid;                               /* places in `at` */

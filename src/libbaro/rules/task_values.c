@@ -43,28 +43,10 @@ static bool give_io_to_parent(struct task_fold *f, const struct task_process *p)
     return parent->task == p->task;
 }
 
-/* With brief lives an exit's I/O may be that of children which have no records. What it did itself is known apart.
- * Returns false if that is not so. */
-static bool take_own_io(struct task_exit *e, const struct task_fold *f, enum used_counter c)
-{
-    struct task_process *p = e->of;
-    enum exit_metric own = c == USED_READ ? EXIT_own_io_read : EXIT_own_io_write;
-    if (!f->has_briefs || (c != USED_READ && c != USED_WRITE) || (p->is_within && !p->has_briefs))
-        return false;
-    if (p->is_within) /* what it had before the stretch is not known apart: that of its last row stays */
-        return true;
-    if (!is_present(e, own))
-        return false;
-    p->used[c] = max_u64(p->used[c], e->value[own] + p->reaped[c - USED_READ]);
-    return true;
-}
-
 static void take_end(struct task_exit *e, struct task_fold *f)
 {
     struct task_process *p = e->of;
     for (enum used_counter c = 0; c < USED_COUNTERS; c++) {
-        if (take_own_io(e, f, c))
-            continue;
         uint64_t whole = is_present(e, used_metrics[c].exit) ? e->value[used_metrics[c].exit] : 0;
         /* The exit of a process that ran before the recording, without its time, counts from there on. */
         uint64_t since = !p->is_within ? whole : is_present(e, EXIT_elapsed) ? excess(whole, p->base[c]) : 0;
@@ -98,8 +80,7 @@ static void count_exit(struct task_fold *f, const struct task_exit *e)
         t->ended[c] += task_part(p, c);
     t->gone++;
     t->unread += !cpu_is_whole(e);
-    t->io_unread += (!e->io_in_parent && (!is_present(e, EXIT_io_rchar) || e->value[EXIT_io_is_lower_bound])) ||
-                    (p->is_within && p->has_briefs);
+    t->io_unread += !e->io_in_parent && (!is_present(e, EXIT_io_rchar) || e->value[EXIT_io_is_lower_bound]);
     t->rss_peak = max_u64(t->rss_peak, is_present(e, EXIT_rss_peak) && !p->is_within ? e->value[EXIT_rss_peak] : 0);
     bool has_tcp = is_present(e, EXIT_tcp_sent);
     t->tcp_known |= has_tcp;

@@ -2,7 +2,6 @@
 /* Makes the exit record of a process from the values that were read last and from what was reported when it ended. */
 
 #include <stdlib.h>
-#include <sys/wait.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -182,9 +181,10 @@ static void fill_limit(const struct member *m, struct baro_exit *e)
 }
 
 /* The one that it ended as a child of, which may be gone as well. */
-static struct member *parent_of(const struct member *m)
+static const char *parent_name(const struct member *m)
 {
-    return m->links.parent ? m->links.parent : m->account.successor;
+    const struct member *parent = m->links.parent ? m->links.parent : m->account.successor;
+    return parent ? parent->row.name : NULL;
 }
 
 static void fill_exit(const struct job *j, const struct member *m, struct baro_exit *e)
@@ -201,7 +201,7 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
         .status = m->life.status,
         .name = m->reading.name_is_parents && !m->events.named ? "" : m->row.name,
         .cmdline = m->row.cmdline,
-        .parent_name = parent_of(m) ? parent_of(m)->row.name : NULL,
+        .parent_name = parent_name(m),
     };
     e->source = m->life.end_reported ? BARO_EXIT_EVENT : BARO_EXIT_LAST_SAMPLE;
     if (member_usage(m)->source)
@@ -362,41 +362,6 @@ static void take_kept(struct job *j, const struct member *m, const struct baro_e
     j->counts.unsampled += !m->reading.in_sample;
 }
 
-/* ---- brief lives: of the whole machine ---- */
-
-#define BRIEF_LIFE (100 * NS_PER_MS)
-#define BRIEF_CPU (10 * NS_PER_MS)
-
-bool exit_is_brief(const struct baro_exit *e)
-{
-    return !e->absent[EXIT_elapsed] && e->value[EXIT_elapsed] < BRIEF_LIFE &&
-           (e->absent[EXIT_cpu] || e->value[EXIT_cpu] < BRIEF_CPU) && !e->sampled &&
-           !(e->status_known && WIFSIGNALED(e->status));
-}
-
-static void add_brief_io(struct member *parent, enum process_metric to, uint64_t own, const struct member *m)
-{
-    uint64_t n = own + (m->row.absent[to] ? 0 : m->row.value[to]);
-    if (!n)
-        return;
-    parent->row.value[to] = n + (parent->row.absent[to] ? 0 : parent->row.value[to]);
-    parent->row.absent[to] = BARO_PRESENT;
-    member_moved(parent);
-}
-
-/* The counters of the parent of a brief life have its I/O as well, and once that has ended, those of its own parent.
- * Example: a script ran 40 times dd, each of which wrote 8 MB: the script's own part of its 320 MB is nothing, and so
- * is that of the shell which waited for the script. */
-static void give_brief_io(struct member *m, const struct baro_exit *e)
-{
-    struct member *parent = parent_of(m);
-    bool has_own = exit_is_brief(e) && !e->absent[EXIT_own_io_read] && !e->absent[EXIT_own_io_write];
-    if (!parent)
-        return;
-    add_brief_io(parent, PROCESS_brief_io_read, has_own ? e->value[EXIT_own_io_read] : 0, m);
-    add_brief_io(parent, PROCESS_brief_io_write, has_own ? e->value[EXIT_own_io_write] : 0, m);
-}
-
 /* Returns whether the member is kept: its exit is reported later. */
 static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
 {
@@ -418,8 +383,6 @@ static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
     j->group.ended_ns = max_u64(j->group.ended_ns, m->life.end_ns);
     take_own(j, m, &e);
     totals_know(j, m);
-    if (j->whole)
-        give_brief_io(m, &e);
     if (is_other)
         others_exit(j, m, &e);
     else

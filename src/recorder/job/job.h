@@ -308,10 +308,6 @@ bool job_gained(const struct member *m);
  * job_settle() for each member that was read in this tick. */
 void job_settled(struct member *m);
 
-/* Did the process live for less than 100 ms and use less than 10 ms of CPU time? One that a sample has, or that a
- * signal ended, is none of these. */
-bool exit_is_brief(const struct baro_exit *e);
-
 /* Fills the job's values of a sample: totals, counts, peaks and bounds. */
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX]);
 /* Returns for how long before now bytes may be missing in the totals that a later sample has. Call it after

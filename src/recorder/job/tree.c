@@ -175,7 +175,6 @@ struct member *tree_add(struct tree *t, int32_t pid, struct member *parent)
     m->row.cmdline_absent = BARO_ABSENT_NOT_YET;
     memset(m->row.absent, BARO_ABSENT_NOT_YET, sizeof(m->row.absent));
     m->row.absent[PROCESS_task] = m->row.absent[PROCESS_cgroup] = BARO_ABSENT_NOT_ASKED;
-    m->row.absent[PROCESS_brief_io_read] = m->row.absent[PROCESS_brief_io_write] = BARO_ABSENT_NOT_ASKED;
     m->links.index = (uint32_t)t->n;
     t->rows[t->n] = &m->row;
     t->gates[t->n] = (struct gate){.pid = pid};

@@ -3,10 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/array.h"
 #include "base/min_max.h"
 
+#define BRIEF_LIFE (100 * NS_PER_MS)
+#define BRIEF_CPU (10 * NS_PER_MS)
 #define LEAVES_AFTER (60 * NS_PER_SEC)
 #define BRIEFS_MOST 1024u /* names can be different each time: then the later ones are one entity */
 
@@ -24,6 +27,14 @@ static const struct {
     {EXIT_faults_minor, BRIEF_faults_minor},
     {EXIT_faults_major, BRIEF_faults_major},
 };
+
+/* One that a sample has, or that a signal ended, has a record. */
+static bool is_brief(const struct baro_exit *e)
+{
+    return !e->absent[EXIT_elapsed] && e->value[EXIT_elapsed] < BRIEF_LIFE &&
+           (e->absent[EXIT_cpu] || e->value[EXIT_cpu] < BRIEF_CPU) && !e->sampled &&
+           !(e->status_known && WIFSIGNALED(e->status));
+}
 
 static struct baro_entity *find(const struct brief *b, uint64_t key, const char *name, const char *parent,
                                 const struct baro_exit *e, size_t *ret)
@@ -71,7 +82,7 @@ static struct baro_entity *take(struct brief *b, const char *name, const char *p
 bool brief_takes(struct brief *b, const struct baro_exit *e)
 {
     size_t at;
-    if (!b->sampling || !exit_is_brief(e))
+    if (!b->sampling || !is_brief(e))
         return false;
     bool is_full = b->n >= BRIEFS_MOST;
     struct baro_entity *x =
