@@ -71,6 +71,13 @@ TEST(what_is_no_record_of_its_own)
     brief_fill(&b, &s);
     assert_int_equal(of->n, 2);
     assert_int_equal(of->at[1]->value[BRIEF_processes], 1);
+    /* Samples that are two minutes apart have what ended just after the one before. */
+    e = one("late", "sh");
+    assert_true(brief_takes(&b, &e));
+    g.now_ns += 120 * NS_PER_SEC;
+    brief_fill(&b, &s);
+    assert_int_equal(of->n, 1);
+    assert_string_equal(of->at[0]->name, "late");
     brief_done(&b);
 }
 

@@ -97,10 +97,11 @@ bool brief_takes(struct brief *b, const struct baro_exit *e)
     if (!e->absent[EXIT_rss_peak])
         x->value[BRIEF_rss_peak] = max_u64(x->value[BRIEF_rss_peak], e->value[EXIT_rss_peak]);
     b->at[at].ended_ns = b->sampling->now_ns;
+    b->at[at].is_new = true;
     return true;
 }
 
-/* What came after the last sample is on the tape by now: this is called after a sample has been filled. */
+/* What no sample has yet stays, however long ago it ended: samples may be minutes apart. */
 static void sweep(struct brief *b, uint64_t now_ns)
 {
     size_t n = 0;
@@ -108,7 +109,7 @@ static void sweep(struct brief *b, uint64_t now_ns)
         return;
     b->swept_ns = now_ns;
     for (size_t i = 0; i < b->n; i++) {
-        if (now_ns >= b->at[i].ended_ns + LEAVES_AFTER) {
+        if (!b->at[i].is_new && now_ns >= b->at[i].ended_ns + LEAVES_AFTER) {
             entity_remove(&b->table, b->table.at[n]);
             continue;
         }
@@ -125,6 +126,8 @@ static void sweep(struct brief *b, uint64_t now_ns)
 void brief_fill(struct brief *b, struct baro_sample *ret)
 {
     sweep(b, b->sampling->now_ns);
+    for (size_t i = 0; i < b->n; i++)
+        b->at[i].is_new = false;
     ret->entities[KIND_brief] = entity_view(&b->table);
     ret->entities[KIND_brief].read_ns = b->sampling->now_ns;
 }
