@@ -24,6 +24,8 @@ static const struct {
     {EXIT_run_delay, BRIEF_run_delay},
     {EXIT_own_io_read, BRIEF_io_read},
     {EXIT_own_io_write, BRIEF_io_write},
+    {EXIT_own_io_rchar, BRIEF_io_rchar},
+    {EXIT_own_io_wchar, BRIEF_io_wchar},
     {EXIT_faults_minor, BRIEF_faults_minor},
     {EXIT_faults_major, BRIEF_faults_major},
 };
