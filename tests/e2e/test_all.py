@@ -65,6 +65,7 @@ def test_each_process_is_counted_and_the_total_closes(run, tape, work, cgroup):
     kernel = command(s, "kernel threads")
     assert kernel["processes"] == 1 and kernel["cpu_ns"] >= 0
     assert sum(r["name"] == "kernel threads" for r in run.export(tape, "process")) == len(run.instants(tape))
+    assert any(r["name"] == "kernel threads" for r in run.export(tape, "task", "--by", "service"))
     if run.lost_events(tape):
         return
     # What is no record of its own is a part of a sum.
