@@ -81,6 +81,25 @@ TEST(what_is_no_record_of_its_own)
     brief_done(&b);
 }
 
+/* perl used 3 ms before it executed another program, which was brief and has no exit: a later process with its pid was
+ * never perl. */
+TEST(a_program_of_an_earlier_process)
+{
+    struct summary_program perl = {.key = {5, 100}, .cpu_ns = 3 * NS_PER_MS};
+    struct summary_programs p = {.at = &perl, .n = 1};
+    struct command counted = {0};
+    uint64_t value[COMMAND_MAX] = {[COMMAND_CPU] = 20 * NS_PER_MS};
+    uint8_t absent[COMMAND_MAX] = {0};
+    programs_split(&p, (struct baro_key){5, 900}, value, absent, &counted);
+    assert_int_equal(value[COMMAND_CPU], 20 * NS_PER_MS);
+    assert_int_equal(counted.processes, 0);
+    programs_split(&p, perl.key, value, absent, &counted);
+    assert_int_equal(value[COMMAND_CPU], 17 * NS_PER_MS);
+    assert_int_equal(counted.processes, 1);
+    programs_end(&p, (struct baro_key){5, 900});
+    assert_int_equal(p.n, 0);
+}
+
 /* 40 of `true`, then 90 in all; left out; 30 of another entity: 120. Without the beginning of the tape only growth
  * counts: 50 and 30. */
 static uint64_t count_commands(uint32_t segment)

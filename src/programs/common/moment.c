@@ -96,12 +96,12 @@ static bool date(struct span *s, struct tm *t)
 }
 
 /* Returns the time since the start. Years go up to 9999: those after 2262, which have too many nanoseconds, are 2262,
- * and those before 1970 are 1970. The header of a damaged tape may have any number: so the difference is unsigned, and
+ * and those before 1897 are 1897. The header of a damaged tape may have any number: so the difference is unsigned, and
  * may wrap. */
 static int64_t ns_since_start(time_t when, int64_t fraction, int64_t start_realtime_ns)
 {
     const time_t most = INT64_MAX / (int64_t)NS_PER_SEC - 1;
-    when = when > most ? most : when < 0 ? 0 : when;
+    when = when > most ? most : when < -most / 4 ? -most / 4 : when;
     return (int64_t)((uint64_t)when * NS_PER_SEC + (uint64_t)fraction - (uint64_t)start_realtime_ns);
 }
 
