@@ -241,9 +241,9 @@ int labeler_sample(struct labeler *l, struct baro_sample *s, struct task_fold *f
     l->n_own = 0;
     for (size_t i = 0; code >= 0 && i < s->n; i++) {
         struct baro_process *p = s->processes[i];
-        uint32_t label = is_of_kernel(l, p) ? label_of(l, KERNEL_THREADS)
-                                            : label_for(l, s, p->name, p->uid, p->value[PROCESS_cgroup],
-                                                        p->absent[PROCESS_cgroup]);
+        uint32_t label = is_of_kernel(l, p)
+                             ? label_of(l, KERNEL_THREADS)
+                             : label_for(l, s, p->name, p->uid, p->value[PROCESS_cgroup], p->absent[PROCESS_cgroup]);
         code = label ? 0 : -ENOMEM;
         l->own[l->n_own++] = (struct labeler_own){p->value[PROCESS_task], p->absent[PROCESS_task]};
         p->value[PROCESS_task] = label;

@@ -40,7 +40,7 @@ static bool give_io_to_parent(struct task_fold *f, const struct task_process *p)
         return false;
     for (int i = 0; i < USED_IO; i++) {
         parent->reaped_exits[i] += max_u64(p->used[USED_READ + i], p->reaped[i]); /* taskstats has its own alone */
-        parent->reaped[i] = max_u64(parent->reaped[i], parent->reaped_exits[i]); /* a row of record --all has all */
+        parent->reaped[i] = max_u64(parent->reaped[i], parent->reaped_exits[i]);  /* a row of record --all has all */
     }
     return parent->task == p->task;
 }

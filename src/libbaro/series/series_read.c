@@ -12,8 +12,8 @@
 
 #define FORGET_NS (7200 * NS_PER_SEC)
 #define BRIEF_IDS UINT32_C(0x80000000) /* processes are numbered from 1 on, and so are entities */
-#define ENDED 0   /* stands for the time of the last value: the process has ended */
-#define ONE_ID 1u /* the id of a kind with one row: the job, the recorder, the machine */
+#define ENDED 0                        /* stands for the time of the last value: the process has ended */
+#define ONE_ID 1u                      /* the id of a kind with one row: the job, the recorder, the machine */
 
 /* ---- readings ---- */
 
