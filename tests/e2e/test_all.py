@@ -68,6 +68,7 @@ def test_each_process_is_counted_and_the_total_closes(run, tape, work, cgroup):
     kernel = command(s, "kernel threads")
     assert kernel["processes"] == 1 and kernel["cpu_ns"] >= 0
     assert sum(r["name"] == "kernel threads" for r in run.export(tape, "process")) == len(run.instants(tape))
+    assert any(r["name"] == "kernel threads" for r in run.export(tape, "task", "--by", "service"))
     if run.lost_events(tape):
         return
     # What is no record of its own is a part of a sum.
@@ -76,6 +77,29 @@ def test_each_process_is_counted_and_the_total_closes(run, tape, work, cgroup):
     assert command(s, "was-brief")["processes"] == BRIEF and command(s, "lived-before")["processes"] == 1
     burner = next(e for e in exits if e["name"] == "burner")
     assert burner["signal"] == signal.SIGKILL and burner["cpu_ns"] >= 200_000_000 and burner["cgroup"].startswith("/")
+
+
+def test_io_of_brief_lives_counts_once(run, tape, work):
+    """A shell waits for a brief one, and that for one that writes: by the counters of /proc the first did it, too."""
+    if not has_connector():
+        pytest.skip("needs the process connector")
+    writer = named(work, "writer", "dd")
+    inner = f"{writer} if=/dev/zero of={work}/data bs=1M count=20 2>/dev/null; :"
+    recorder = begin(run, tape)
+    script = f"read x; sh -c '{inner}'; read y"
+    outer = subprocess.Popen([named(work, "outer", "sh"), "-c", script], stdin=subprocess.PIPE)
+    run.await_samples(tape, len(run.instants(tape)) + 2)
+    outer.stdin.write(b"\n")
+    outer.stdin.flush()
+    run.await_samples(tape, len(run.instants(tape)) + 3)
+    end(recorder)
+    outer.communicate(b"\n")
+    if run.lost_events(tape):
+        return
+    rows = run.export(tape, "task", "--by", "command")
+    tasks = {r["name"]: r for r in rows}
+    assert tasks["writer"]["io_wchar_bytes"] >= 20 << 20
+    assert tasks["outer"]["io_wchar_bytes"] < 1 << 20
 
 
 def test_a_process_has_its_control_group(run, tape, cgroup):

@@ -71,7 +71,33 @@ TEST(what_is_no_record_of_its_own)
     brief_fill(&b, &s);
     assert_int_equal(of->n, 2);
     assert_int_equal(of->at[1]->value[BRIEF_processes], 1);
+    /* Samples that are two minutes apart have what ended just after the one before. */
+    e = one("late", "sh");
+    assert_true(brief_takes(&b, &e));
+    g.now_ns += 120 * NS_PER_SEC;
+    brief_fill(&b, &s);
+    assert_int_equal(of->n, 1);
+    assert_string_equal(of->at[0]->name, "late");
     brief_done(&b);
+}
+
+/* perl used 3 ms before it executed another program, which was brief and has no exit: a later process with its pid was
+ * never perl. */
+TEST(a_program_of_an_earlier_process)
+{
+    struct summary_program perl = {.key = {5, 100}, .cpu_ns = 3 * NS_PER_MS};
+    struct summary_programs p = {.at = &perl, .n = 1};
+    struct command counted = {0};
+    uint64_t value[COMMAND_MAX] = {[COMMAND_CPU] = 20 * NS_PER_MS};
+    uint8_t absent[COMMAND_MAX] = {0};
+    programs_split(&p, (struct baro_key){5, 900}, value, absent, &counted);
+    assert_int_equal(value[COMMAND_CPU], 20 * NS_PER_MS);
+    assert_int_equal(counted.processes, 0);
+    programs_split(&p, perl.key, value, absent, &counted);
+    assert_int_equal(value[COMMAND_CPU], 17 * NS_PER_MS);
+    assert_int_equal(counted.processes, 1);
+    programs_end(&p, (struct baro_key){5, 900});
+    assert_int_equal(p.n, 0);
 }
 
 /* 40 of `true`, then 90 in all; left out; 30 of another entity: 120. Without the beginning of the tape only growth

@@ -183,6 +183,11 @@ TEST(moments)
         if (moment(times[i].text, start, times[i].end) != times[i].ns)
             fail_msg("%s: %lld", times[i].text, (long long)moment(times[i].text, start, times[i].end));
     }
+    /* No time that cannot be counted in nanoseconds is before the beginning. */
+    assert_true(moment("9999-12-31T23:59:59Z", start, 1) > moment("2200-01-01T00:00:00Z", start, 1));
+    assert_true(moment("1601-01-01T00:00:00Z", start, 1) < 0);
+    assert_true(moment("2026-02-30T00:00:00Z", start, 1) == INT64_MIN);
+    assert_true(moment("2024-02-29T00:00:00Z", start, 1) != INT64_MIN);
 }
 
 /* Of a tape of 200 ns; and the precision with which a time was written. */

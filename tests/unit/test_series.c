@@ -363,6 +363,41 @@ TEST(growth)
     near(at(1)->mean, 5e8);
 }
 
+/* record --all: "true" has no rows and no exits, but sums. One is 0.3 s at 2 s, and has left by 4 s, where another one
+ * has 0.1 s. */
+TEST(growth_of_brief_lives)
+{
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    uint64_t value[BRIEF_MAX] = {0};
+    uint8_t absent[BRIEF_MAX] = {0};
+    struct baro_entity brief = {.id = 1,
+                                .kind = KIND_brief,
+                                .name = (char *)"ld",
+                                .label = (char *)"sh",
+                                .info_version = 1,
+                                .n_values = BRIEF_MAX,
+                                .value = value,
+                                .absent = absent},
+                       *briefs[] = {&brief};
+    struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make"}, *rows[] = {&make};
+    struct baro_sample s = {.t_ns = SECOND, .n = 1, .processes = rows};
+    tape_add(w, &s);
+    for (uint64_t i = 1; i <= 2; i++) {
+        s.t_ns = make.read_ns = 2 * i * SECOND;
+        brief.id = (uint32_t)i;
+        value[BRIEF_cpu] = i == 1 ? SECOND * 3 / 10 : SECOND / 10;
+        s.entities[KIND_brief] = (struct baro_entities){.n = 1, .at = briefs, .read_ns = s.t_ns};
+        tape_add(w, &s);
+    }
+    tape_ended(w);
+    draw(&ld_cpu, 0, 4 * SECOND, 8);
+    near(total(8), 0.4e9);
+    draw(&all_cpu, 0, 4 * SECOND, 8);
+    near(total(8), 0.4e9);
+    draw(&make_cpu, 0, 4 * SECOND, 8);
+    near(total(8), 0);
+}
+
 TEST(derived_and_counts)
 {
     write_job();

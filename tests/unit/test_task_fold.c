@@ -322,6 +322,23 @@ TEST(io_of_taskstats)
     end(&t);
 }
 
+/* record --all: the shell between make and the compiler was brief and is not on the tape; make's row says that 2,004
+ * bytes of its 2,009 are of processes below it. */
+TEST(io_through_a_brief_life)
+{
+    struct tape t = begin(&cc, 1);
+    struct baro_process *make = add(&t, 1, 0, "cc1-make", "make");
+    sample(&t, 10);
+    struct baro_exit c = exit_of(&t, 3, 2, "cc1", 0, 15);
+    c.value[EXIT_io_rchar] = 2000;
+    ends(&t, c);
+    make->value[PROCESS_io_rchar] = 2009;
+    make->value[PROCESS_children_io_rchar] = 2004;
+    sample(&t, 20);
+    assert_int_equal(value(&t, 0, TASK_io_rchar), 2005); /* and the shell's 4 are in the sums of brief lives */
+    end(&t);
+}
+
 /* Rows say whose they are. The recorder has the count of a control group, which includes what it never saw; and a
  * second recorder gave the other task another id. */
 TEST(of_the_recorder)

@@ -14,6 +14,8 @@
 
 #define LABELS_MOST 1000u /* further ones are counted together */
 #define OTHERS "(others)"
+#define KTHREADD 2
+#define KERNEL_THREADS "kernel threads"
 
 static const char *const names[] = {[LABEL_BY_SERVICE] = "service",
                                     [LABEL_BY_CONTAINER] = "container",
@@ -197,6 +199,13 @@ static uint32_t label_for(struct labeler *l, const struct baro_sample *s, const 
     return group_absent ? label_of(l, "(not known)") : label_of_id(l, s, group);
 }
 
+/* The row of the kernel's threads, which are in no group of their own: recorder/collectors/machine. */
+static bool is_of_kernel(const struct labeler *l, const struct baro_process *p)
+{
+    return l->by != LABEL_BY_USER && p->absent[PROCESS_cgroup] && p->key.pid == KTHREADD && p->name &&
+           strcmp(p->name, KERNEL_THREADS) == 0;
+}
+
 /* ---- brief lives ---- */
 
 static int add_brief(struct labeler *l, const struct baro_sample *s, const struct baro_entity *e, struct task_fold *f,
@@ -232,7 +241,9 @@ int labeler_sample(struct labeler *l, struct baro_sample *s, struct task_fold *f
     l->n_own = 0;
     for (size_t i = 0; code >= 0 && i < s->n; i++) {
         struct baro_process *p = s->processes[i];
-        uint32_t label = label_for(l, s, p->name, p->uid, p->value[PROCESS_cgroup], p->absent[PROCESS_cgroup]);
+        uint32_t label = is_of_kernel(l, p)
+                             ? label_of(l, KERNEL_THREADS)
+                             : label_for(l, s, p->name, p->uid, p->value[PROCESS_cgroup], p->absent[PROCESS_cgroup]);
         code = label ? 0 : -ENOMEM;
         l->own[l->n_own++] = (struct labeler_own){p->value[PROCESS_task], p->absent[PROCESS_task]};
         p->value[PROCESS_task] = label;

@@ -373,6 +373,17 @@ static void take_counter(struct task_process *p, enum used_counter c, const stru
     p->used[c] = max_u64(p->used[c], excess(row->value[m], p->base[c]));
 }
 
+/* I/O of children that have ended, those without exits on the tape included: record --all. */
+static void take_children(struct task_process *p, const struct baro_process *row)
+{
+    for (int i = 0; i < USED_IO; i++) {
+        uint64_t value = row->absent[PROCESS_children_io_read + i] ? 0 : row->value[PROCESS_children_io_read + i];
+        if (p->is_new && p->lacks_base[USED_READ + i])
+            p->reaped_base[i] = value;
+        p->reaped[i] = max_u64(p->reaped[i], excess(value, p->reaped_base[i]));
+    }
+}
+
 static void take_row(struct task_fold *f, struct task_process *p, const struct baro_process *row)
 {
     if (!f->rules)
@@ -380,6 +391,7 @@ static void take_row(struct task_fold *f, struct task_process *p, const struct b
     if (p->task && !p->is_running)
         task_edge_add(f, f->t_ns, p, 1);
     p->missing = 0;
+    take_children(p, row);
     for (enum used_counter c = 0; c < USED_COUNTERS; c++)
         take_counter(p, c, row);
 }
@@ -520,6 +532,8 @@ int task_fold_briefs(struct task_fold *f, uint32_t id, const uint64_t grown[BRIE
     t->ended[USED_DELAY] += grown[BRIEF_run_delay];
     t->ended[USED_READ] += grown[BRIEF_io_read];
     t->ended[USED_WRITE] += grown[BRIEF_io_write];
+    t->ended[USED_RCHAR] += grown[BRIEF_io_rchar];
+    t->ended[USED_WCHAR] += grown[BRIEF_io_wchar];
     t->peak = max_u64(t->peak, 1);
     return 0;
 }

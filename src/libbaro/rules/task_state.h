@@ -38,6 +38,8 @@ struct task_process {
     uint64_t used[USED_COUNTERS];    /* since then; I/O with that of children that it has waited for */
     uint64_t counted[USED_COUNTERS]; /* the part of it that is none of its task's */
     uint64_t reaped[USED_IO];        /* I/O of its children that have ended */
+    uint64_t reaped_exits[USED_IO];  /* the part of it that exits on the tape have */
+    uint64_t reaped_base[USED_IO];   /* that of record --all in the first row, if it ran before the recording */
     uint64_t tcp[2];
 };
 

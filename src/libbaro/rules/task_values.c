@@ -38,8 +38,10 @@ static bool give_io_to_parent(struct task_fold *f, const struct task_process *p)
     struct task_process *parent = task_process_find(f, p->parent);
     if (!parent || parent == p)
         return false;
-    for (int i = 0; i < USED_IO; i++)
-        parent->reaped[i] += max_u64(p->used[USED_READ + i], p->reaped[i]); /* taskstats has its own alone */
+    for (int i = 0; i < USED_IO; i++) {
+        parent->reaped_exits[i] += max_u64(p->used[USED_READ + i], p->reaped[i]); /* taskstats has its own alone */
+        parent->reaped[i] = max_u64(parent->reaped[i], parent->reaped_exits[i]);  /* a row of record --all has all */
+    }
     return parent->task == p->task;
 }
 

@@ -57,10 +57,13 @@ static int counter_of(struct baro_series *s, int kind, int metric)
         return -ENOMEM;
     s->counter = grown;
     struct counter *c = &grown[s->n_counters];
-    *c = (struct counter){.kind = kind, .metric = metric, .exit_metric = -1, .read_ns = SERIES_NEVER};
+    *c = (struct counter){
+        .kind = kind, .metric = metric, .exit_metric = -1, .brief_metric = -1, .read_ns = SERIES_NEVER};
     const struct baro_metric *m = baro_metric_get(kind, metric);
     if (kind == BARO_KIND_PROCESS && m)
         c->exit_metric = baro_metric_find(BARO_KIND_EXIT, m->name);
+    if (kind == BARO_KIND_PROCESS && m && strncmp(m->name, "io_", 3) != 0) /* the I/O of a row has that of children */
+        c->brief_metric = baro_metric_find(BARO_KIND_BRIEF, m->name);
     return (int)s->n_counters++;
 }
 

@@ -23,6 +23,7 @@ struct counter {
     struct term *term;
     size_t n_terms;
     int kind, metric, exit_metric;
+    int brief_metric; /* of brief lives of a machine; -1: none */
     bool real;        /* its values are doubles */
     uint64_t read_ns; /* entities: when they were read last; SERIES_NEVER: not so far */
     struct last_table last;

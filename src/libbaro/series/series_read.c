@@ -11,8 +11,9 @@
 #include "libbaro/series/series.h"
 
 #define FORGET_NS (7200 * NS_PER_SEC)
-#define ENDED 0   /* stands for the time of the last value: the process has ended */
-#define ONE_ID 1u /* the id of a kind with one row: the job, the recorder, the machine */
+#define BRIEF_IDS UINT32_C(0x80000000) /* processes are numbered from 1 on, and so are entities */
+#define ENDED 0                        /* stands for the time of the last value: the process has ended */
+#define ONE_ID 1u                      /* the id of a kind with one row: the job, the recorder, the machine */
 
 /* ---- readings ---- */
 
@@ -163,6 +164,28 @@ static void read_counters(struct baro_series *s, const struct baro_sample *sampl
             if (baro_row_value(row, c->metric, &v) == BARO_PRESENT)
                 read_counter(s, k, &who, has_own_time(c->kind) ? c->read_ns : sample->t_ns, v, is_fresh(s, row));
         }
+    }
+}
+
+/* Processes of a machine that were brief have neither rows nor exits, but sums by name, which begin from 0. */
+static void read_brief(struct baro_series *s, int counter, const struct baro_entity *e, uint64_t t_ns)
+{
+    const struct counter *c = &s->counter[counter];
+    const struct who who = {.id = e->id | BRIEF_IDS, .called = series_name_number(s, e->name), .name = ""};
+    uint64_t value = e->value[c->brief_metric];
+    struct last *l = e->absent[c->brief_metric] ? NULL : last_find(&c->last, who.id);
+    if (l && value < l->value) /* of a later recorder, which gives the same ids */
+        l->value = 0;
+    if (!e->absent[c->brief_metric])
+        read_counter(s, counter, &who, t_ns, value, s->begun);
+}
+
+static void read_briefs(struct baro_series *s, const struct baro_sample *sample)
+{
+    const struct baro_entities *briefs = &sample->entities[KIND_brief];
+    for (size_t k = 0; k < s->n_counters; k++) {
+        for (size_t i = 0; i < briefs->n && s->counter[k].brief_metric >= 0; i++)
+            read_brief(s, (int)k, briefs->at[i], sample->t_ns);
     }
 }
 
@@ -377,6 +400,7 @@ static void on_sample(struct baro_series *s, const struct baro_sample *sample)
         s->curve[i].known = false;
     s->has_job = derive_has_job(sample);
     read_counters(s, sample);
+    read_briefs(s, sample);
     for (size_t i = 0; i < s->n_curves; i++) {
         struct curve *c = &s->curve[i];
         uint64_t t_ns = sample->t_ns;

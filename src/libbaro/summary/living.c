@@ -84,7 +84,7 @@ static void count_alive(const struct summary_living *l, const struct summary_ali
         value[i] = a->value[i] > before ? a->value[i] - before : 0;
         absent[i] = a->absent >> i & 1 ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     }
-    programs_split(p, a->key.pid, value, absent, counted);
+    programs_split(p, a->key, value, absent, counted);
     command_add(&counted[a->command], value, absent);
 }
 

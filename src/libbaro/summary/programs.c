@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "libbaro/summary/summary.h"
 
-#define PROGRAMS_MAX 4096u
+#define PROGRAMS_MAX 4096u /* then the oldest goes: brief lives of a machine have no exits */
 
 static uint64_t attribute_of(const struct baro_event *e, const char *name)
 {
@@ -22,11 +22,13 @@ bool programs_add(struct summary_programs *p, struct commands *commands, const s
 {
     struct baro_attribute name;
     uint64_t cpu_ns = attribute_of(e, ATTRIBUTE_CPU);
-    if (!cpu_ns || p->n == PROGRAMS_MAX || baro_event_attribute_find(e, ATTRIBUTE_PROGRAM, &name) < 0 || !name.text)
+    if (!cpu_ns || baro_event_attribute_find(e, ATTRIBUTE_PROGRAM, &name) < 0 || !name.text)
         return true;
+    if (p->n == PROGRAMS_MAX)
+        memmove(p->at, p->at + 1, --p->n * sizeof(*p->at));
     if (array_reserve(&p->at, p->n + 1, &p->cap, sizeof(*p->at)) < 0)
         return false;
-    p->at[p->n++] = (struct summary_program){e->key.pid, commands_find(commands, name.text), cpu_ns,
+    p->at[p->n++] = (struct summary_program){e->key, commands_find(commands, name.text), cpu_ns,
                                              attribute_of(e, ATTRIBUTE_RSS_PEAK)};
     return true;
 }
@@ -44,13 +46,19 @@ static void move_cpu(struct command *to, uint64_t ns, uint64_t *value, const uin
     }
 }
 
-void programs_split(const struct summary_programs *p, int32_t pid, uint64_t *value, const uint8_t *absent,
+/* Pids are used again. Example: of 100 processes a second, each pid of 32,768 after five minutes. */
+static bool is_same(const struct summary_program *p, struct baro_key key)
+{
+    return p->key.pid == key.pid && (!p->key.start || !key.start || p->key.start == key.start);
+}
+
+void programs_split(const struct summary_programs *p, struct baro_key key, uint64_t *value, const uint8_t *absent,
                     struct command *counted)
 {
     uint64_t before = 0;
     for (size_t i = 0; i < p->n && absent[COMMAND_CPU] == BARO_PRESENT; i++) {
         const struct summary_program *one = &p->at[i];
-        if (one->pid != pid || one->cpu_ns < before)
+        if (!is_same(one, key) || one->cpu_ns < before)
             continue;
         struct command *c = &counted[one->command];
         uint64_t its = one->cpu_ns - before;
@@ -65,11 +73,11 @@ void programs_split(const struct summary_programs *p, int32_t pid, uint64_t *val
     }
 }
 
-void programs_end(struct summary_programs *p, int32_t pid)
+void programs_end(struct summary_programs *p, struct baro_key key)
 {
     size_t kept = 0;
     for (size_t i = 0; i < p->n; i++) {
-        if (p->at[i].pid != pid)
+        if (p->at[i].key.pid != key.pid) /* nor is one of an earlier process with this pid needed */
             p->at[kept++] = p->at[i];
     }
     p->n = kept;

@@ -106,7 +106,7 @@ bool stretch_take_exit(struct baro_summary *s, const struct baro_exit *e, uint64
 void stretch_take_exec(struct baro_summary *s, const struct baro_event *e)
 {
     struct summary_program *p = s->programs.n ? &s->programs.at[s->programs.n - 1] : NULL;
-    for (size_t i = 0; p && p->pid == e->key.pid && i < s->living.n_base; i++) {
+    for (size_t i = 0; p && p->key.pid == e->key.pid && i < s->living.n_base; i++) {
         if (baro_key_equal(s->living.base[i].key, e->key))
             p->cpu_ns = less(p->cpu_ns, s->living.base[i].value[COMMAND_CPU]);
     }

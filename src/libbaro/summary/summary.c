@@ -336,8 +336,8 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     }
     bool is_of_base = s->extent.is_within && stretch_take_exit(s, e, value);
     uint32_t command = commands_find(&s->commands, e->name ? e->name : ""); /* may move the table */
-    programs_split(&s->programs, e->key.pid, value, absent, s->commands.at);
-    programs_end(&s->programs, e->key.pid);
+    programs_split(&s->programs, e->key, value, absent, s->commands.at);
+    programs_end(&s->programs, e->key);
     command_add(&s->commands.at[command], value, absent);
     /* A process that ran before the tape, or its part, began: what it used while nobody recorded is missing. */
     bool is_of_last = is_of_base ||

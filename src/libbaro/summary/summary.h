@@ -218,7 +218,7 @@ struct summary_briefs {
 
 /* What a living process had used by the time at which it executed another program. */
 struct summary_program {
-    int32_t pid;
+    struct baro_key key;
     uint32_t command; /* index into commands: of the program before */
     uint64_t cpu_ns, rss;
 };
@@ -308,9 +308,9 @@ void living_done(struct summary_living *l);
 /* programs.c */
 bool programs_add(struct summary_programs *p, struct commands *commands, const struct baro_event *exec);
 /* Takes what the process had used as other programs from its values, and counts it under their commands. */
-void programs_split(const struct summary_programs *p, int32_t pid, uint64_t *value, const uint8_t *absent,
+void programs_split(const struct summary_programs *p, struct baro_key key, uint64_t *value, const uint8_t *absent,
                     struct command *counted);
-void programs_end(struct summary_programs *p, int32_t pid); /* its exit was counted */
+void programs_end(struct summary_programs *p, struct baro_key key); /* its exit was counted */
 
 /* since_limit.c, for summary.c */
 void summary_held_begin(struct summary_held *h, uint64_t since_ns);

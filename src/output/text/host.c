@@ -15,6 +15,15 @@ bool report_is_machine(const struct baro_summary *s)
     return report_text_is(s, "", "cgroup", "machine");
 }
 
+/* What grows needs two samples: a stretch may have one. */
+static void put_not_known(struct buf *b, const struct baro_summary *s, int absent)
+{
+    if (report_is(s, "", "is_stretch") && report_u64(s, "recorder", "samples") < 2)
+        buf_str(b, "not known: the stretch has no two samples");
+    else
+        report_not_known(b, absent);
+}
+
 /* With the reason, if there is one. */
 static void cores(struct lines *l, const struct baro_summary *s)
 {
@@ -24,7 +33,7 @@ static void cores(struct lines *l, const struct baro_summary *s)
     struct baro_value mean = report_fact(s, "host", "cpu_mean_cores");
     lines_begin(l, "cpu", TONE_FAINT);
     if (mean.absent) {
-        report_not_known(&b, mean.absent);
+        put_not_known(&b, s, mean.absent);
     } else {
         buf_printf(&b, "%s cores busy", CORES(mean.real));
         if (report_has_u64(s, "host", "cores", &cpus))
@@ -72,7 +81,7 @@ static void traffic(struct lines *l, const struct baro_summary *s, const char *l
     struct baro_value v = report_fact(s, "host", in);
     lines_begin(l, label, TONE_FAINT);
     if (v.absent) {
-        report_not_known(&b, v.absent);
+        put_not_known(&b, s, v.absent);
     } else {
         buf_printf(&b, "%s %s", verb_in, BYTES(v.u64));
         if (report_has_u64(s, "host", out, &sent))

@@ -258,12 +258,13 @@ static void title(struct view *v)
                        : result == REPORT_BAD     ? STYLE_BAD
                        : result == REPORT_CUT_OFF ? STYLE_WARN
                                                   : STYLE_CPU;
-    buf_str(&end, g->utf8 ? " · " : " - ");
+    static const char before_time[] = "recorded for";
+    const bool is_open = end.len == strlen(before_time) && memcmp(end.at, before_time, end.len) == 0;
+    buf_str(&end, is_open ? " " : g->utf8 ? " · " : " - ");
     if (!u->live) {
-        if (running) {
-            style = STYLE_WARN;
+        style = running ? STYLE_WARN : style;
+        if (running || is_open)
             buf_clear(&end);
-        }
         buf_str(&end, g->utf8 ? "▶ at " : "at ");
         fmt_moment(&end, v->instant->now ? baro_sample_t_ns(v->instant->now) : u->at_ns);
         buf_str(&end, " of ");

@@ -95,10 +95,13 @@ static bool date(struct span *s, struct tm *t)
     return month >= 1 && month <= 12 && t->tm_mday >= 1 && t->tm_mday <= 31;
 }
 
-/* Returns the time since the start. The arithmetic is unsigned, because years go up to 9999 and the header of a
- * damaged tape may have any number. It may wrap: then the moment is not found. */
+/* Returns the time since the start. Years go up to 9999: those after 2262, which have too many nanoseconds, are 2262,
+ * and those before 1897 are 1897. The header of a damaged tape may have any number: so the difference is unsigned, and
+ * may wrap. */
 static int64_t ns_since_start(time_t when, int64_t fraction, int64_t start_realtime_ns)
 {
+    const time_t most = INT64_MAX / (int64_t)NS_PER_SEC - 1;
+    when = when > most ? most : when < -most / 4 ? -most / 4 : when;
     return (int64_t)((uint64_t)when * NS_PER_SEC + (uint64_t)fraction - (uint64_t)start_realtime_ns);
 }
 
@@ -113,11 +116,14 @@ static int absolute(const char *text, int64_t start_realtime_ns, struct moment *
     if (!date(&s, &t) || !(scan_char(&s, 'T') || scan_char(&s, 't') || scan_char(&s, ' ')) ||
         !clock_time(&s, &t, &fraction, &ret->unit_ns))
         return wrong(text, err);
+    int day = t.tm_mday;
     if (!s.len)
         when = mktime(&t);
     else if (zone(&s, &offset) && !s.len)
         when = timegm(&t) - offset;
     else
+        return wrong(text, err);
+    if (t.tm_mday != day && t.tm_sec < 60 && day > 28) /* February 30; the second 23:59:60 is one */
         return wrong(text, err);
     ret->ns = ns_since_start(when, fraction, start_realtime_ns);
     ret->is_wall = true;

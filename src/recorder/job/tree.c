@@ -175,6 +175,8 @@ struct member *tree_add(struct tree *t, int32_t pid, struct member *parent)
     m->row.cmdline_absent = BARO_ABSENT_NOT_YET;
     memset(m->row.absent, BARO_ABSENT_NOT_YET, sizeof(m->row.absent));
     m->row.absent[PROCESS_task] = m->row.absent[PROCESS_cgroup] = BARO_ABSENT_NOT_ASKED;
+    for (int i = PROCESS_children_io_read; i <= PROCESS_children_io_wchar; i++)
+        m->row.absent[i] = BARO_ABSENT_NOT_ASKED;
     m->links.index = (uint32_t)t->n;
     t->rows[t->n] = &m->row;
     t->gates[t->n] = (struct gate){.pid = pid};

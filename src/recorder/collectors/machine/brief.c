@@ -24,6 +24,8 @@ static const struct {
     {EXIT_run_delay, BRIEF_run_delay},
     {EXIT_own_io_read, BRIEF_io_read},
     {EXIT_own_io_write, BRIEF_io_write},
+    {EXIT_own_io_rchar, BRIEF_io_rchar},
+    {EXIT_own_io_wchar, BRIEF_io_wchar},
     {EXIT_faults_minor, BRIEF_faults_minor},
     {EXIT_faults_major, BRIEF_faults_major},
 };
@@ -97,10 +99,11 @@ bool brief_takes(struct brief *b, const struct baro_exit *e)
     if (!e->absent[EXIT_rss_peak])
         x->value[BRIEF_rss_peak] = max_u64(x->value[BRIEF_rss_peak], e->value[EXIT_rss_peak]);
     b->at[at].ended_ns = b->sampling->now_ns;
+    b->at[at].is_new = true;
     return true;
 }
 
-/* What came after the last sample is on the tape by now: this is called after a sample has been filled. */
+/* What no sample has yet stays, however long ago it ended: samples may be minutes apart. */
 static void sweep(struct brief *b, uint64_t now_ns)
 {
     size_t n = 0;
@@ -108,7 +111,7 @@ static void sweep(struct brief *b, uint64_t now_ns)
         return;
     b->swept_ns = now_ns;
     for (size_t i = 0; i < b->n; i++) {
-        if (now_ns >= b->at[i].ended_ns + LEAVES_AFTER) {
+        if (!b->at[i].is_new && now_ns >= b->at[i].ended_ns + LEAVES_AFTER) {
             entity_remove(&b->table, b->table.at[n]);
             continue;
         }
@@ -125,6 +128,8 @@ static void sweep(struct brief *b, uint64_t now_ns)
 void brief_fill(struct brief *b, struct baro_sample *ret)
 {
     sweep(b, b->sampling->now_ns);
+    for (size_t i = 0; i < b->n; i++)
+        b->at[i].is_new = false;
     ret->entities[KIND_brief] = entity_view(&b->table);
     ret->entities[KIND_brief].read_ns = b->sampling->now_ns;
 }

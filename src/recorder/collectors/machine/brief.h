@@ -17,6 +17,7 @@ struct brief {
     struct brief_of {
         uint64_t key;      /* hash of what its processes have in common */
         uint64_t ended_ns; /* the last one */
+        bool is_new;       /* one ended since the last sample */
     } * at;                /* one for each entity */
     size_t n, cap;
     struct map by_key; /* indexes into at[] */
