@@ -117,11 +117,9 @@ static void report_kills(struct recorder *r)
 {
     struct oom_watch lately;
     struct oom_log l = oom_log_of(r->header.start_monotonic_ns, clock_monotonic_ns());
-    int fd = in_first_namespace(r) ? open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
     ended_lately(&r->oom, &lately);
-    if (fd >= 0)
-        read_log(fd, &lately, &l);
-    fd_close(fd);
+    if (r->oom.log_fd >= 0)
+        read_log(r->oom.log_fd, &lately, &l);
     uint64_t named = min_u64(l.kills_noted, OOM_NOTED_MAX);
     for (uint64_t i = 0; i < named; i++) {
         const struct oom_ended *e = &l.noted[i];
@@ -133,6 +131,15 @@ static void report_kills(struct recorder *r)
         recorder_event(r, BARO_EVENT_OOM, NULL, r->oom.pending - named, "");
 }
 
+/* What it says from now on: the log may have so many lines that reading all of them takes too long. */
+static int open_log_at_end(const struct recorder *r)
+{
+    int fd = in_first_namespace(r) ? open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (fd >= 0)
+        lseek(fd, 0, SEEK_END);
+    return fd;
+}
+
 /* The process that was killed may end some milliseconds later, so it is sought up to the next sample. */
 void oom_note_sample(struct recorder *r, const struct baro_sample *s)
 {
@@ -140,6 +147,8 @@ void oom_note_sample(struct recorder *r, const struct baro_sample *s)
     if (!r->job.whole || s->host_absent[HOST_oom_kills] || !s->has_host)
         return;
     uint64_t now = s->host[HOST_oom_kills];
+    if (!w->is_counted)
+        w->log_fd = open_log_at_end(r);
     if (w->pending)
         report_kills(r);
     w->pending = w->is_counted && now > w->counted ? now - w->counted : 0;
@@ -151,8 +160,11 @@ void oom_note_sample(struct recorder *r, const struct baro_sample *s)
 
 void oom_report(struct recorder *r)
 {
-    if (r->job.whole)
+    if (r->job.whole) {
+        if (r->oom.is_counted)
+            fd_close(r->oom.log_fd);
         return;
+    }
     uint64_t counted = cgroup_row_oom_kills(&r->sampler.cgroups), now = clock_monotonic_ns();
     struct oom_log l = oom_log_of(r->header.start_monotonic_ns, now);
     const struct timespec pause = {0, NS_PER_MS};
