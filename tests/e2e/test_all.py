@@ -192,3 +192,4 @@ def test_an_oom_kill_is_of_the_process_that_the_kernel_names(run, tape, work, v1
     if not os.access("/dev/kmsg", os.R_OK) or not has_connector():
         return
     assert [i["text"] for i in items if i["name"] == "oom_kill"] == ["OOM kill of eater"], items
+    assert "out of memory: killed eater" in run("summary", tape, status=0).stdout

@@ -346,3 +346,8 @@ void evidence_agree(struct evidence *e)
     agree(&e->job, FOLD_FAULTS, FACT(e, faults_major));
     agree(&e->job, FOLD_STARTED, FACT(e, processes_started));
 }
+
+bool is_of_machine(const struct evidence *e)
+{
+    return strcmp(e->cgroup, "machine") == 0 || strcmp(e->cgroup, "visible") == 0;
+}

@@ -203,6 +203,8 @@ unsigned stretch_demand_flags(const struct stretch *s);
 bool stretch_demand_is_known(const struct stretch *s);
 /* Returns the demand within a part of a stretch, as stretch_growth() does; NAN if it is not known. */
 double stretch_demand_within(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns);
+/* Is the job all processes of a machine, or of what can be seen of it? */
+bool is_of_machine(const struct evidence *e);
 /* Fills the demand of n equal parts of a stretch. Returns false if one of them is not known. */
 bool stretch_demands(const struct evidence *e, const struct stretch *s, int n, double *ret);
 

@@ -123,6 +123,15 @@ static void note_survivor(struct gather *g, const struct baro_event *e)
     snprintf(g->limit.left_why, sizeof(g->limit.left_why), "%s", why.text);
 }
 
+/* Of a job the log names all at its end, of a machine each kill is an event; a name stands once. */
+static void add_victims(struct gather *g, const char *names)
+{
+    size_t len = strlen(g->victims);
+    if (!*names || strstr(g->victims, names) || len + strlen(names) + 3 > sizeof(g->victims))
+        return;
+    snprintf(g->victims + len, sizeof(g->victims) - len, "%s%s", len ? ", " : "", names);
+}
+
 static void add_event(struct gather *g, const struct baro_event *e)
 {
     struct baro_attribute names;
@@ -142,7 +151,7 @@ static void add_event(struct gather *g, const struct baro_event *e)
     case BARO_EVENT_LIMIT: note_limit(g, e); break;
     case BARO_EVENT_OOM:
         if (baro_event_attribute_find(e, "names", &names) == 0 && names.text)
-            snprintf(g->victims, sizeof(g->victims), "%s", names.text);
+            add_victims(g, names.text);
         break;
     default: break;
     }

@@ -211,8 +211,33 @@ static double limit_hit(const struct evidence *e, const struct group *g)
     return !g || (at && at[strlen(g->name)] == ' ') ? e->memory_limit_bytes : g->memory_limit;
 }
 
+/* Each kill may have another limit. */
+static bool oom_of_machine(const struct evidence *e, struct finding *f)
+{
+    if (!(e->oom_kills >= OOM_KILLS))
+        return false;
+    find_title(f, "The kernel killed %s process%s because memory ran out", words_count(FACT(e, oom_kills)).at,
+               e->oom_kills >= 2 ? "es" : "");
+    find_brief(f, "out of memory: killed");
+    if (*e->victims) {
+        find_title(f, ": %s", e->victims);
+        find_brief(f, " %s", e->victims);
+    } else {
+        find_brief(f, " %s", words_count(FACT(e, oom_kills)).at);
+    }
+    find_title(f, ".");
+    find_advice(
+        f, "See when it was (`baro export -e event`), and which limits its control group had then (`baro export -e "
+           "cgroup`).");
+    find_hint(f, "when: baro export -e event");
+    find_number(f, "limits.oom_kills", FACT(e, oom_kills), BARO_UNIT_NONE);
+    return true;
+}
+
 static bool oom(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
+    if (is_of_machine(e))
+        return oom_of_machine(e, f);
     bool killed = e->oom_kills >= OOM_KILLS;
     const struct group *g = killed ? killing_group(e) : full_group(e);
     double limit = limit_hit(e, g);
@@ -247,7 +272,7 @@ const struct verdict_rule rule_oom = {
      "the recording was cut off when the limit was nearly reached.",
      THRESHOLDS(oom_thresholds)},
     oom,
-    0};
+    RULE_OF_MACHINES};
 
 /* ---- pids-limit ---- */
 

@@ -211,7 +211,7 @@ static int keep_finding(struct baro_verdicts *v, const struct verdict_rule *rule
 
 static bool is_worth(const struct verdict_rule *rule, const struct evidence *e, const struct stretch *s)
 {
-    if ((strcmp(e->cgroup, "machine") == 0 || strcmp(e->cgroup, "visible") == 0) && !(rule->flags & RULE_OF_MACHINES))
+    if (is_of_machine(e) && !(rule->flags & RULE_OF_MACHINES))
         return false;
     if (rule->flags & RULE_NEEDS_HISTORY)
         return s->wall_ns >= LONG_ENOUGH_NS && e->samples >= SAMPLES_ENOUGH;

@@ -30,7 +30,7 @@ struct oom_watch {
     uint64_t counted, pending;
     size_t since, since_before;
     bool is_counted;
-    int log_fd; /* of a machine, once is_counted: the kernel's log, after what was read; -1: it can't be read */
+    int log_fd;      /* of a machine, once is_counted: the kernel's log, after what was read; -1: it can't be read */
     size_t n;        /* all that were noted; at[] has the last OOM_ENDED_MAX of them */
     uint64_t killed; /* those known to be ended by SIGKILL */
 };
