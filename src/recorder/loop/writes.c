@@ -118,6 +118,8 @@ static void on_exit_record(void *context, const struct baro_exit *e)
 {
     struct recorder *r = context;
     oom_note_exit(r, e);
+    if (r->job.whole)
+        machine_groups_note_exit(&r->sampler.machine.groups, e);
     if (brief_takes(&r->sampler.machine.brief, e))
         return;
     if (!tasks_hold_exit(r, e))

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -162,6 +164,18 @@ static void note_runs(struct machine_groups *g)
             m->row.absent[PROCESS_cgroup] == BARO_PRESENT ? map_find(&g->by_id, m->row.value[PROCESS_cgroup]) : NULL;
         for (size_t k = at ? *at : 0; at && !g->at[k].ran; k = g->at[k].above)
             g->at[k].ran = true;
+    }
+}
+
+void machine_groups_note_exit(struct machine_groups *g, const struct baro_exit *e)
+{
+    uint64_t *at = e->absent[EXIT_cgroup] ? NULL : map_find(&g->by_id, e->value[EXIT_cgroup]);
+    bool is_killed = e->status_known && WIFSIGNALED(e->status) && WTERMSIG(e->status) == SIGKILL;
+    for (size_t k = at ? *at : 0; at && (!g->at[k].ran || is_killed); k = g->at[k].above) {
+        g->at[k].ran = true;
+        g->at[k].cpu_ns = is_killed ? 0 : g->at[k].cpu_ns; /* then all is read */
+        if (!k)
+            return;
     }
 }
 

@@ -54,6 +54,8 @@ bool machine_groups_path(struct span text, struct span *ret);
 int machine_groups_init(struct machine_groups *g, struct sampling *sampling);
 /* Finds out which group members are in, where that is due, and notes which groups have run. */
 void machine_groups_find(struct machine_groups *g);
+/* A process has ended: its group is read with the next sample, all of it if SIGKILL ended the process. */
+void machine_groups_note_exit(struct machine_groups *g, const struct baro_exit *e);
 /* Reads the files of groups that are due, within the budget. */
 void machine_groups_read(struct machine_groups *g, bool last);
 void machine_groups_done(struct machine_groups *g);
