@@ -336,6 +336,19 @@ TEST(io_through_a_brief_life)
     make->value[PROCESS_children_io_rchar] = 2004;
     sample(&t, 20);
     assert_int_equal(value(&t, 0, TASK_io_rchar), 2005); /* and the shell's 4 are in the sums of brief lives */
+    /* Another such shell, and make ends before its next row: 5 bytes of its own were there, and 1 more. */
+    c = exit_of(&t, 5, 4, "cc1", 0, 25);
+    c.value[EXIT_io_rchar] = 1000;
+    ends(&t, c);
+    struct baro_exit m = exit_of(&t, 1, 0, "cc1-make", 0, 26);
+    m.value[EXIT_io_rchar] = 2009 + 1004 + 1;
+    m.value[EXIT_own_io_rchar] = 6;
+    m.absent[EXIT_elapsed] = m.absent[EXIT_own_io_rchar] = m.absent[EXIT_own_io_is_lower_bound] = BARO_PRESENT;
+    m.value[EXIT_elapsed] = 26 * MS;
+    ends(&t, m);
+    t.n = 0;
+    sample(&t, 30);
+    assert_int_equal(value(&t, 0, TASK_io_rchar), 3006);
     end(&t);
 }
 

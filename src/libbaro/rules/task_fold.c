@@ -381,6 +381,7 @@ static void take_children(struct task_process *p, const struct baro_process *row
         if (p->is_new && p->lacks_base[USED_READ + i])
             p->reaped_base[i] = value;
         p->reaped[i] = max_u64(p->reaped[i], excess(value, p->reaped_base[i]));
+        p->has_reaped |= value > 0;
     }
 }
 

@@ -28,6 +28,7 @@ struct task_process {
     bool is_open;         /* its task is one of `may`, or `otherwise` */
     bool is_resolved;     /* its parent's task is known by now */
     bool is_within;       /* it ran before the stretch that the tape is: exits count from before that */
+    bool has_reaped;      /* rows of record --all say what ended processes below it did */
     bool is_running, has_ended, has_cmdline, has_tcp;
     char name[COMM_MOST + 1];
     uint32_t info_version;

@@ -45,6 +45,20 @@ static bool give_io_to_parent(struct task_fold *f, const struct task_process *p)
     return parent->task == p->task;
 }
 
+/* Since its last row more may have come from processes below it that have no exits. Example: the last row of ninja has
+ * 171 MB, all of them reaped, and its exit has 200 MB, 65 kB of which are its own: 28 MB more were reaped. */
+static void take_late_children(struct task_process *p, const struct task_exit *e)
+{
+    bool is_whole = is_present(e, EXIT_own_io_is_lower_bound) && !e->value[EXIT_own_io_is_lower_bound];
+    static const enum exit_metric own[USED_IO] = {EXIT_own_io_read, EXIT_own_io_write, EXIT_own_io_rchar,
+                                                  EXIT_own_io_wchar};
+    for (int i = 0; i < USED_IO && p->has_reaped && is_whole && is_present(e, EXIT_elapsed); i++) {
+        uint64_t before = p->is_within ? excess(p->base[USED_READ + i], p->reaped_base[i]) : 0;
+        if (is_present(e, own[i]))
+            p->reaped[i] = max_u64(p->reaped[i], excess(p->used[USED_READ + i], excess(e->value[own[i]], before)));
+    }
+}
+
 static void take_end(struct task_exit *e, struct task_fold *f)
 {
     struct task_process *p = e->of;
@@ -54,6 +68,7 @@ static void take_end(struct task_exit *e, struct task_fold *f)
         uint64_t since = !p->is_within ? whole : is_present(e, EXIT_elapsed) ? excess(whole, p->base[c]) : 0;
         p->used[c] = max_u64(p->used[c], since);
     }
+    take_late_children(p, e);
     e->io_in_parent = give_io_to_parent(f, p);
 }
 
