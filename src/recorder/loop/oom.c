@@ -26,6 +26,24 @@
 #define LOG_WITHIN (10 * NS_PER_MS) /* the kernel writes the line after it has sent SIGKILL */
 #define SLACK_US 1000000u           /* the log's clock (sched_clock) runs a little faster or slower than ours */
 
+static void report_kill(struct recorder *r, const struct oom_ended *e)
+{
+    const struct baro_event kill = {
+        .t_ns = e->t_ns, .kind = BARO_EVENT_OOM, .key = e->key, .number = 1, .text = e->name};
+    r->job.sink.event(r->job.sink.context, &kill);
+}
+
+static bool was_awaited(struct oom_watch *w, int32_t pid)
+{
+    for (uint32_t i = 0; i < w->n_awaited; i++) {
+        if (w->awaited[i] == pid) {
+            w->awaited[i] = w->awaited[--w->n_awaited];
+            return true;
+        }
+    }
+    return false;
+}
+
 void oom_note_exit(struct recorder *r, const struct baro_exit *e)
 {
     struct oom_watch *w = &r->oom;
@@ -36,6 +54,8 @@ void oom_note_exit(struct recorder *r, const struct baro_exit *e)
     w->killed += killed;
     *at = (struct oom_ended){.key = e->key, .t_ns = e->t_ns};
     snprintf(at->name, sizeof(at->name), "%s", e->name ? e->name : "");
+    if (was_awaited(w, e->key.pid))
+        report_kill(r, at);
 }
 
 static bool in_first_namespace(const struct recorder *r)
@@ -72,8 +92,12 @@ void oom_log_take(struct oom_log *l, const struct oom_watch *w, struct span text
         return;
     l->kills++;
     const struct oom_ended *e = ended_as(w, record.oom_killed);
-    if (!e)
+    if (!e) {
+        uint64_t others = l->kills - l->kills_noted - 1;
+        if (others < OOM_NOTED_MAX)
+            l->others[others] = (int32_t)record.oom_killed;
         return;
+    }
     size_t len = strlen(l->names);
     if (l->kills_noted < OOM_NOTED_MAX)
         l->noted[l->kills_noted] = *e;
@@ -103,32 +127,21 @@ static void read_log(int fd, const struct oom_watch *w, struct oom_log *l)
     }
 }
 
-/* Those that SIGKILL ended since the sample before. */
-static void ended_lately(const struct oom_watch *w, struct oom_watch *ret)
-{
-    size_t from = w->n - w->since_before > OOM_ENDED_MAX ? w->n - OOM_ENDED_MAX : w->since_before;
-    ret->n = 0;
-    for (size_t i = from; i < w->n; i++)
-        ret->at[ret->n++] = w->at[i % OOM_ENDED_MAX];
-}
-
-/* Each kill that the kernel's log names is an event of that process; of the others only their number is known. */
+/* Each kill that the kernel's log names is an event of that process, at its end; of the others only their number is
+ * known. */
 static void report_kills(struct recorder *r)
 {
-    struct oom_watch lately;
+    struct oom_watch *w = &r->oom;
     struct oom_log l = oom_log_of(r->header.start_monotonic_ns, clock_monotonic_ns());
-    ended_lately(&r->oom, &lately);
-    if (r->oom.log_fd >= 0)
-        read_log(r->oom.log_fd, &lately, &l);
-    uint64_t named = min_u64(l.kills_noted, OOM_NOTED_MAX);
-    for (uint64_t i = 0; i < named; i++) {
-        const struct oom_ended *e = &l.noted[i];
-        const struct baro_event kill = {
-            .t_ns = e->t_ns, .kind = BARO_EVENT_OOM, .key = e->key, .number = 1, .text = e->name};
-        r->job.sink.event(r->job.sink.context, &kill);
-    }
-    if (r->oom.pending > named)
-        recorder_event(r, BARO_EVENT_OOM, NULL, r->oom.pending - named, "");
+    if (w->log_fd >= 0)
+        read_log(w->log_fd, w, &l);
+    uint64_t named = min_u64(l.kills_noted, OOM_NOTED_MAX), others = min_u64(l.kills - l.kills_noted, OOM_NOTED_MAX);
+    for (uint64_t i = 0; i < named; i++)
+        report_kill(r, &l.noted[i]);
+    w->n_awaited = (uint32_t)others;
+    memcpy(w->awaited, l.others, sizeof(w->awaited));
+    if (w->pending > named + others)
+        recorder_event(r, BARO_EVENT_OOM, NULL, w->pending - named - others, "");
 }
 
 /* What it says from now on: the log may have so many lines that reading all of them takes too long. */
@@ -140,7 +153,7 @@ static int open_log_at_end(const struct recorder *r)
     return fd;
 }
 
-/* The process that was killed may end some milliseconds later, so it is sought up to the next sample. */
+/* The kernel counts a kill before it writes to its log, so the log is read at the next sample. */
 void oom_note_sample(struct recorder *r, const struct baro_sample *s)
 {
     struct oom_watch *w = &r->oom;
@@ -154,8 +167,6 @@ void oom_note_sample(struct recorder *r, const struct baro_sample *s)
     w->pending = w->is_counted && now > w->counted ? now - w->counted : 0;
     w->counted = now;
     w->is_counted = true;
-    w->since_before = w->since;
-    w->since = w->n;
 }
 
 void oom_report(struct recorder *r)

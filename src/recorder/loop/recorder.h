@@ -26,9 +26,11 @@ struct oom_watch {
         uint64_t t_ns;
         char name[28];
     } at[OOM_ENDED_MAX];
-    /* of a machine: its count of kills as read last; how many of them are to be reported, and from which of at[] on */
+    /* of a machine: its count of kills as read last, and how many of them are to be reported; which processes the log
+     * names that have not ended */
     uint64_t counted, pending;
-    size_t since, since_before;
+    int32_t awaited[OOM_NOTED_MAX];
+    uint32_t n_awaited;
     bool is_counted;
     int log_fd;      /* of a machine, once is_counted: the kernel's log, after what was read; -1: it can't be read */
     size_t n;        /* all that were noted; at[] has the last OOM_ENDED_MAX of them */
@@ -42,6 +44,7 @@ struct oom_log {
     uint64_t kills_noted; /* those of processes that were noted */
     char names[96];
     struct oom_ended noted[OOM_NOTED_MAX]; /* the first ones of these */
+    int32_t others[OOM_NOTED_MAX];         /* pids of the first of the rest */
     bool begins_before;                    /* the log has a line from before the job, so it is complete */
     bool lost; /* it may lack lines: they were overwritten before they were read, or there were too many to read in time
                 */
