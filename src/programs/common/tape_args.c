@@ -92,14 +92,21 @@ int reader_open_path(const struct settings *s, const char *path, struct baro_tap
     return code;
 }
 
+static uint64_t number_at(const char *text)
+{
+    struct span s = span_str(text);
+    uint64_t n;
+    return scan_u64(&s, &n) ? n : 0;
+}
+
 /* The numbers of the segments that have a stretch of the tape; all, if it has none or is none. The number is the second
  * field of a position. */
-static void segments_of(struct baro_tape *tape, const char *from, const char *to, unsigned long ret[2])
+static void segments_of(struct baro_tape *tape, const char *from, const char *to, uint64_t ret[2])
 {
     char at[BARO_POSITION_SIZE];
     struct stretch s;
     ret[0] = 0;
-    ret[1] = ULONG_MAX;
+    ret[1] = UINT64_MAX;
     if ((!from && !to) || stretch_find(&s, tape, from, to, NULL) < 0)
         return;
     for (int i = 0; i < 2; i++) {
@@ -108,7 +115,7 @@ static void segments_of(struct baro_tape *tape, const char *from, const char *to
         if (t_ns == (i ? UINT64_MAX : 0) || baro_tape_seek(tape, t_ns, &record, NULL) <= 0)
             continue;
         baro_tape_tell(tape, at);
-        ret[i] = strtoul(at + strcspn(at, ":") + 1, NULL, 10);
+        ret[i] = number_at(at + strcspn(at, ":") + 1);
     }
 }
 
@@ -139,7 +146,7 @@ void reader_note_segments(const struct cli *cli, const char *path, const char *f
 {
     struct baro_tape *tape = NULL;
     struct dirent **names = NULL;
-    unsigned long of[2];
+    uint64_t of[2];
     char name[PATH_MAX + 32];
     struct stat st;
     bool is_after = false, has_first = false;
@@ -148,7 +155,7 @@ void reader_note_segments(const struct cli *cli, const char *path, const char *f
     segments_of(tape, from, to, of);
     int n = scandir(path, &names, is_name, versionsort);
     for (int i = 0; i < n; i++) {
-        unsigned long number = strtoul(names[i]->d_name, NULL, 10);
+        uint64_t number = number_at(names[i]->d_name);
         snprintf(name, sizeof(name), "%s/%s", path, names[i]->d_name);
         free(names[i]);
         if (is_after || (has_first && number < of[0]))
