@@ -75,6 +75,27 @@ def test_a_removed_tape_and_a_lost_server(serve, kept, work, page):
     page.events.clear()  # the browser reports that it can't connect
 
 
+def test_the_machine_by_day(serve, run, work, page):
+    """A strip with the hours of a recording of the machine, each a link to its report, and the jobs as bars."""
+    folder = work / "tapes"
+    folder.mkdir()
+    recorder = run.popen("record", "--host", "-i", "100ms", "-q", "-o", folder / "machine.baro")
+    poll(lambda: (folder / "machine.baro").exists() and run.export(folder / "machine.baro", "host"))
+    run("run", "-q", "-o", folder / "job.baro", "--", "sleep", "3", status=0)
+    recorder.terminate()
+    recorder.wait()
+    server = serve(folder=folder)
+    poll(lambda: [j for j in server.jobs() if j.get("has_machine") and j["state"] == "ended"])
+    for width in (1280, 420):
+        show(page, server, width)
+        poll(lambda: page.run("document.querySelectorAll('.day .hours a').length"))
+        hours = page.run("[...document.querySelectorAll('.day .hours a')].map(e => e.getAttribute('href'))")
+        assert all(server.ask(href)[0] == 200 for href in hours)
+        assert page.run("[...document.querySelectorAll('.day .bars a')].map(e => e.pathname)")[0] == "/jobs/job/report"
+        assert page.run("document.documentElement.scrollWidth <= innerWidth")
+    assert "/jobs/job/machine" in page.run("[...document.querySelectorAll('#before a')].map(e => e.pathname)")
+
+
 def test_a_report_is_opened(serve, kept, running, page):
     running("cat")
     s = serve()

@@ -54,6 +54,22 @@ def served(run, serve, work):
             p.wait()
 
 
+def test_the_machine_of_a_job_is_for_those_who_may_see_it(served, run, work):
+    """An ordinary job while the machine was recorded: root has a link to the machine then; nobody has neither."""
+    run("run", "-q", "-o", work / "tapes" / "job.baro", "--", "sleep", "0.5", status=0)
+    job = poll(lambda: [j for j in served.jobs() if j["id"] == "job" and j.get("state") == "ended"])[0]
+    assert not job["has_machine"]
+    assert served.ask("/jobs/job/machine")[0] == 200
+    assert b'href="machine"' in served.ask("/jobs/job/report")[2]
+    assert b'href="machine"' not in served.ask("/jobs/machine/report")[2]
+    refused, reported = as_nobody(lambda: [(served.ask(path)[0], b'href="machine"' in served.ask(path)[2])
+                                           for path in ("/jobs/job/machine", "/jobs/job/report")])
+    assert refused == [404, False] and reported == [200, False]
+    _, first, _ = served.ask("/jobs/job/report")
+    status, again, _ = served.ask("/jobs/job/report", if_none_match=first["ETag"])
+    assert status == 304 and again["Content-Security-Policy"] == first["Content-Security-Policy"]
+
+
 def test_others_see_their_own_processes_and_the_totals(served):
     job = served.jobs()[0]["id"]
     paths = [p.replace("{id}", job) for p in served.json("/api/v1")["paths"]]

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -148,6 +149,23 @@ def test_a_folder(run, baro, work):
     said = done.stderr.splitlines()
     assert sum(str(broken) in line for line in said) == 1, said
     assert sum("000900.baro is of another recording" in line for line in said) == 1, said
+
+
+def test_a_moment_of_a_folder_names_the_segments_that_it_meets(run, baro, work):
+    """Broken ones elsewhere in the folder are not looked at: there may be a thousand segments."""
+    source, folder = work / "source.baro", work / "kept"
+    run("run", "-q", "-o", source, "--", "sleep", "2", status=0)
+    tool = pathlib.Path(baro).parent / "tests/e2e/replay_tape"
+    subprocess.run([tool, source, folder, "2400", "300"], check=True)
+    files = sorted(folder.glob("*.baro"))
+    assert len(files) >= 8
+    for i in (1, 5):
+        files[i].write_bytes(b"x" * 4096)
+    for argv in (("show", folder, "--at", "+1499s"), ("top", "--once", folder, "--at", "+1499s")):
+        said = run(*argv, status=0).stderr
+        assert str(files[5]) in said and str(files[1]) not in said, said
+    said = run("summary", folder, status=0).stderr
+    assert str(files[5]) in said and str(files[1]) in said, said
 
 
 def test_serve_has_the_report_of_a_stretch(baro, work, recorded, edge):

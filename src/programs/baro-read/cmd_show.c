@@ -286,7 +286,7 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
     if (reader_find(argv[0], &path, &w.err) < 0 ||
         reader_around(&own, path.at, SHOWN_BEFORE_NS, SHOWN_AFTER_NS, &texts, &w.err) < 0)
         return cli_fail(cli, &w.err);
-    reader_note_segments(cli, path.at);
+    reader_note_segments(cli, path.at, own.from, own.to);
     memcpy(w.feed.path, path.at, sizeof(path.at));
     w.feed.settings = &own;
     ui_init(&w.ui);

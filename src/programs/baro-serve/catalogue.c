@@ -172,11 +172,12 @@ bool job_is_private(struct catalogue *c, const struct job *job)
     return yes;
 }
 
-bool job_is_machine(struct catalogue *c, struct job *job, int64_t *ret_start_ns)
+bool job_is_machine(struct catalogue *c, struct job *job, int64_t *ret_start_ns, int64_t *ret_end_ns)
 {
     pthread_mutex_lock(&c->lock);
-    bool is_machine = job->is_machine;
+    bool is_machine = job->start_ns && (job->is_machine || job->is_private);
     *ret_start_ns = job->start_ns;
+    *ret_end_ns = job->end_ns;
     pthread_mutex_unlock(&c->lock);
     return is_machine;
 }

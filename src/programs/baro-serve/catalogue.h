@@ -30,6 +30,7 @@ struct job {
     enum job_state state;
     uint64_t bytes;
     int64_t start_ns;  /* since 1970 */
+    int64_t end_ns;    /* the same; INT64_MAX: it is running */
     uint64_t version;  /* version of the catalogue when the row was changed last */
     uint64_t turned;   /* the same, for changes of its state or of is_summed */
     char *row;         /* its row in the list of jobs: a JSON object */
@@ -111,8 +112,9 @@ char *job_title(struct catalogue *c, struct job *job, int64_t *ret_start_ns);
 /* Returns its state, and gets the size of the tape: one that has ended and has another size is another tape. */
 enum job_state job_version(struct catalogue *c, struct job *job, uint64_t *ret_bytes);
 bool job_is_private(struct catalogue *c, const struct job *job);
-/* Is it a recording of the machine? Gets when that began, since 1970. */
-bool job_is_machine(struct catalogue *c, struct job *job, int64_t *ret_start_ns);
+/* Is it a recording of the machine, alone or with all processes? It need not be: gets when the recording began and
+ * ended, since 1970; INT64_MAX: it is running. */
+bool job_is_machine(struct catalogue *c, struct job *job, int64_t *ret_start_ns, int64_t *ret_end_ns);
 /* Takes the lock of the job, for a thread that answers a request. Returns false on timeout: the catalogue's thread has
  * the lock and waits for a file system. As long as that lasts, later calls return false at once. */
 bool job_lock(struct job *job);

@@ -197,6 +197,10 @@ static void row_make(const struct job *job, const struct baro_tape *tape, struct
     f->start_ns = baro_header_start_realtime_ns(h);
     f->is_machine = baro_header_mode(h) == BARO_MODE_ATTACH && !baro_header_target_count(h) && !*baro_header_argv(h);
     f->is_private = has_all_users(h);
+    f->end_ns =
+        f->state == JOB_RUNNING
+            ? INT64_MAX
+            : baro_header_realtime_ns(h, job->end.end_ns > job->end.last_ns ? job->end.end_ns : job->end.last_ns);
     begin_row(&j, job, f);
     write_head(&j, h, &job->end);
     buf_clear(&f->title);
@@ -205,6 +209,7 @@ static void row_make(const struct job *job, const struct baro_tape *tape, struct
     else
         report_name(h, &f->title);
     json_key_bool(&j, "is_machine", f->is_machine);
+    json_key_bool(&j, "has_machine", f->is_machine || f->is_private);
     json_key(&j, "title");
     json_text_n(&j, (const char *)f->title.at, f->title.len);
     if (f->is_summed && job->fold) {

@@ -8,7 +8,7 @@
 /* What was found out about a job. */
 struct found {
     enum job_state state;
-    int64_t start_ns;
+    int64_t start_ns, end_ns; /* since 1970 */
     bool is_summed, is_machine, is_private;
     bool no_memory; /* memory ran out: nothing else is valid */
     struct buf row, title;

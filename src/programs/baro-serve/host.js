@@ -79,6 +79,112 @@ async function readHost() {
     past(figure("Disks", known(io) ? bytes(io) + "/s" : "\u2013", "read and written", null), disks, v => bytes(v) + "/s", 1));
 }
 
+/* ---- the machine's days ---- */
+
+const DAYS = 31, DAY_STEPS = 288, LANES = 6, HOUR = 3600e3;
+let machines = [];              /* the recordings of the machine */
+const days = new Map();         /* recording and day -> {row, from, to, begin, end, node, ...} */
+const begun = row => Date.parse(row.start);
+const over = row => row.state === "running" ? Date.now() + ahead : begun(row) + row.wall_ns / 1e6;
+const has = (machine, row) => !row.has_machine && machine.host === row.host && begun(machine) <= begun(row) && over(machine) > begun(row);
+const clock = ms => new Date(ms).toTimeString().slice(0, 5);
+
+/* Days are read when they are visible, as curves are. */
+const dayInView = new IntersectionObserver(entries => {
+  for (const entry of entries) {
+    const day = entry.isIntersecting && days.get(entry.target.dataset.day);
+    if (!day) continue;
+    dayInView.unobserve(entry.target);
+    curves = curves.then(() => drawDay(day));
+  }
+});
+
+function newDay(key, row, from, to) {
+  const day = {row, from, to, cores: newCurve("CPUs busy"), memory: newCurve("memory in use"), most: make("span", {class: "past"}), hours: make("div", {class: "hours"}), bars: make("div", {class: "bars"})};
+  const hours = (to - from) / HOUR, step = Math.ceil(hours / 6) * HOUR;
+  day.x = t => 100 * (t - from) / (to - from);
+  day.at = Array.from({length: Math.ceil(hours * HOUR / step)}, (_, i) => from + i * step);
+  const ticks = make("div", {class: "ticks", "aria-hidden": "true"}, ...day.at.map(t => make("span", {class: t === from ? "first" : null, text: clock(t)})));
+  [...ticks.children].forEach((tick, i) => { tick.style.left = day.x(day.at[i]) + "%"; });
+  day.node = make("article", {class: "day", "data-day": key}, make("div", {}, make("h3", {text: new Date(from).toDateString()}), day.most),
+    make("div", {}, make("div", {class: "over"}, day.cores, day.memory, day.hours), ticks, day.bars));
+  days.set(key, day);
+  dayInView.observe(day.node);
+  return day;
+}
+
+/* One link for each hour of which there is something. */
+async function drawDay(day) {
+  const buckets = Math.max(2, Math.round(DAY_STEPS * (day.end - day.begin) / (day.to - day.from)));
+  const range = await get("/api/v1/jobs/" + encodeURIComponent(day.row.id) + "/range?metric=host.cores&metric=host.memory_used&buckets=" + buckets + "&from=" + iso(day.begin) + "&to=" + iso(day.end));
+  if (!range) return;
+  const curve = (k, most) => pointsOf(range, k).map(([t, v]) => [day.begin + (t - range.from_ns) / (range.to_ns - range.from_ns) * (day.end - day.begin), within(v, most)]);
+  const used = [curve(0, cpus), curve(1, 0)], peaks = used.map(points => Math.max(...points.filter(p => p[1] !== null).map(p => p[1])));
+  day.node.hidden = peaks[0] === -Infinity && !day.bars.children.length; /* nothing is kept of it */
+  if (peaks[0] === -Infinity) return;
+  [day.cores, day.memory].forEach((svg, k) => drawPath(svg, used[k], Math.max(peaks[k], k ? memory : cpus) || 1, day.from, day.to - day.from, day.at.slice(1).map(day.x)));
+  day.most.textContent = "most: " + cores(peaks[0]) + " CPUs, " + (peaks[1] > 0 ? bytes(peaks[1]) : "\u2013");
+  const half = (day.end - day.begin) / buckets / 2;
+  day.hours.replaceChildren();
+  for (let t = day.from; t < day.to; t += HOUR) {
+    const from = Math.max(t, day.begin), to = Math.min(t + HOUR, day.end), most = Math.max(...used[0].filter(p => p[1] !== null && p[0] - half >= from && p[0] - half < to).map(p => p[1]));
+    if (most === -Infinity) continue;
+    place(day, day.hours, from, to, {href: report(day.row.id) + "?from=" + iso(from) + "&to=" + iso(to), title: clock(t) + "\u2013" + clock(t + HOUR) + ": at most " + cores(most) + " CPUs busy"});
+  }
+}
+
+const iso = ms => new Date(ms).toISOString();
+
+function place(day, box, from, to, options) {
+  const node = make("a", {"aria-label": options.title, ...options});
+  node.style.left = day.x(from) + "%";
+  node.style.width = day.x(to) - day.x(from) + "%";
+  box.append(node);
+  return node;
+}
+
+function drawBars(day, rows) {
+  const ends = [], least = (day.to - day.from) / 150;
+  let more = 0;
+  day.bars.replaceChildren();
+  for (const row of rows.filter(row => begun(row) < day.to && over(row) > day.from)) {
+    const from = Math.max(begun(row), day.from), to = Math.min(over(row), day.to), free = ends.findIndex(end => end <= from), lane = free < 0 ? ends.length : free;
+    if (lane === LANES) { more++; continue; }
+    ends[lane] = Math.max(to, from + least);
+    place(day, day.bars, from, to, {href: row.state === "running" ? page(row.id) : report(row.id), class: row.exit_status || row.exit_signal ? "bad" : null, title: titled(row) + "\n" + when(row.start) + ", " + took(row)}).style.top = 9 * lane + "px";
+  }
+  day.bars.style.height = 9 * ends.length + "px";
+  if (more) day.bars.append(make("span", {class: "past", text: "+" + count(more)}));
+}
+
+const midnight = (ms, n = 0) => { const t = new Date(ms); return new Date(t.getFullYear(), t.getMonth(), t.getDate() + n).getTime(); };
+
+/* Each day has the recording that has most of it. A single day is shown by its hours. */
+async function readDays() {
+  const lists = await Promise.all(["running", "over"].map(state => get("/api/v1/jobs?limit=" + MOST + "&state=" + state)));
+  const rows = lists.flatMap(list => list ? list.jobs : []).filter(row => row.start && known(row.wall_ns)), before = machines.length, nodes = [];
+  machines = rows.filter(row => row.has_machine);
+  if (machines.length !== before) showBefore();
+  const newest = machines.reduce((a, b) => a && over(a) >= over(b) ? a : b, null);
+  $("days").hidden = !newest;
+  if (!newest) return;
+  const all = machines.filter(row => row.host === newest.host), began = Math.min(...all.map(begun)), end = over(newest), isOne = midnight(began) === midnight(end);
+  const hour = ms => Math.floor(ms / HOUR) * HOUR, ofHost = rows.filter(row => !row.has_machine && row.host === newest.host).sort((a, b) => begun(a) - begun(b));
+  for (let from = midnight(end); from >= midnight(began) && nodes.length < DAYS; from = midnight(from, -1)) {
+    const [first, last] = isOne ? [hour(began), hour(end) + HOUR] : [from, midnight(from, 1)];
+    const part = row => Math.min(over(row), last) - Math.max(begun(row), first), row = all.reduce((a, b) => part(a) >= part(b) ? a : b);
+    if (part(row) <= 0) continue;
+    const key = row.id + " " + first + " " + last, day = days.get(key) || newDay(key, row, first, last), was = day.end;
+    day.begin = Math.max(begun(row), first);
+    day.end = Math.min(over(row), last);
+    if (was && was !== day.end) dayInView.observe(day.node);
+    drawBars(day, ofHost);
+    nodes.push(day.node);
+  }
+  document.querySelector(".days").replaceChildren(...nodes);
+  $("days-jobs").textContent = count(MOST);
+}
+
 /* ---- running jobs ---- */
 
 function value(name) {
@@ -188,9 +294,17 @@ function placeJobs() {
   if (!all.length) box.append(calm());
 }
 
+/* Rows of recordings that this client may not see have no more than an id. */
+function dropPrivate(list) {
+  const all = list.jobs.length;
+  list.jobs = list.jobs.filter(row => !row.is_private);
+  list.total -= all - list.jobs.length;
+}
+
 async function readRunning() {
   const list = await get("/api/v1/jobs?state=running&limit=" + SHOWN + (search ? "&search=" + encodeURIComponent(search) : ""));
   if (!list) return;
+  dropPrivate(list);
   const ids = new Set(list.jobs.map(row => row.id));
   for (const id of [...jobs.keys()]) if (!ids.has(id)) jobs.delete(id);
   total = list.total;
@@ -221,7 +335,10 @@ function pills(row, most = VERDICTS) {
   return make("td", {}, node);
 }
 
-const numbers = row => [make("td", {class: "n", text: row.start ? when(row.start) : ""}), cell(row, duration(row.wall_ns), "took"),
+const started = row => !row.start ? "" : row.rows || !machines.some(m => has(m, row)) ? when(row.start) :
+  make("a", {class: "trend", href: page(row.id) + "/machine", title: "the machine meanwhile", text: when(row.start)});
+
+const numbers = row => [make("td", {class: "n"}, started(row)), cell(row, duration(row.wall_ns), "took"),
   cell(row, duration(row.cpu_ns), "CPU", "cpu_ns"), cell(row, cores(row.cores_mean), "cores", "cores_mean"), cell(row, bytes(row.rss_peak_bytes), "peak", "rss_peak_bytes"),
   cell(row, count(row.processes_started), "processes", "processes_started")];
 
@@ -291,10 +408,12 @@ async function readBefore() {
   const find = search ? "&search=" + encodeURIComponent(search) : "", all = wantsAll();
   const list = await get("/api/v1/jobs?state=over&" + (all ? "limit=" + MOST : "offset=" + offset + "&limit=" + PAGE) + find);
   if (!list || all !== wantsAll()) return;
+  dropPrivate(list);
   before = list;
   isWhole = all;
   if (grouped === null && list.total > PAGE) {
     const whole = await get("/api/v1/jobs?state=over&limit=" + MOST);
+    if (whole) dropPrivate(whole);
     grouped = whole !== null && 2 * new Set(whole.jobs.map(nameOf)).size <= whole.jobs.length;
     if (grouped) return readBefore();
   }
@@ -350,6 +469,7 @@ async function readAll() {
   await readRunning();
   readBefore();
   readHost();
+  readDays();
 }
 
 function ended(id) {
@@ -401,6 +521,7 @@ function begin() {
   });
   setInterval(() => { if (jobs.size && !document.hidden) readHost(); }, 2000);
   setInterval(() => jobs.forEach(showSince), 1000);
+  setInterval(() => { if (!document.hidden) readDays(); }, 60e3);
   placeJobs();
   follow();
 }

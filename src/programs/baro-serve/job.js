@@ -192,7 +192,7 @@ function putRow(row) {
   $("since").textContent = "since " + when(row.start);
   $("wall").textContent = took(row);
   $("tree").closest("section").hidden = isMachine;
-  $("machine").hidden = isMachine;
+  $("machine").hidden = row.has_machine;
   $("state").textContent = isOver ? row.result || row.state : "running";
   $("state").className = "pill" + (!isOver ? "" : row.result === "exit 0" ? " good" : " bad");
   $("report").textContent = isOver ? "Open the report" : "Report so far";

@@ -77,6 +77,7 @@ static bool publish(struct catalogue *c, struct job *job, struct found *f)
     job->is_summed = f->is_summed;
     job->is_private = f->start_ns ? f->is_private : job->is_private;
     job->is_machine = f->start_ns ? f->is_machine : job->is_machine;
+    job->end_ns = f->start_ns ? f->end_ns : job->end_ns;
     job->version = ++c->version;
     job->turned = turns ? job->version : job->turned;
     if (moves)

@@ -192,24 +192,67 @@ static void make_report(struct request *q, const char *path, const char *from, c
                                  from || to || by ? "its tape has no such stretch of time, or no such groups" : NULL});
 }
 
+/* Finds the newest recording of the machine that had begun before the job did and goes on into it, to be released with
+ * job_release(); NULL: there is none that the client may see. */
+static struct job *machine_of(struct request *q)
+{
+    const struct job_filter any = {.state = -1, .no_private = !sight_all(q)};
+    struct catalogue *c = q->server->catalogue;
+    struct job_list list = {0};
+    int64_t start_ns, end_ns, began_ns, ended_ns;
+    struct job *found = NULL;
+    if (job_is_machine(c, q->job, &start_ns, &end_ns) || !start_ns ||
+        catalogue_list(c, &any, 0, TREND_LOOKED, &list) < 0)
+        return NULL;
+    for (size_t i = 0; i < list.n && !found; i++) {
+        bool is_machine = job_is_machine(c, list.at[i], &began_ns, &ended_ns) && !list.at[i]->hangs;
+        found = is_machine && began_ns <= start_ns && ended_ns > start_ns ? list.at[i] : NULL;
+    }
+    found = found ? catalogue_find(c, found->shown) : NULL;
+    job_list_done(c, &list);
+    return found;
+}
+
+/* Adds a link to /jobs/ID/machine to the report. Its address is relative: the id needs no escaping. */
+static void link_machine(struct buf *page)
+{
+    static const char mark[] = "<span class=\"tools\">",
+                      link[] = "<a href=\"machine\" title=\"the machine while it ran\">Machine</a>";
+    const unsigned char *at = memmem(page->at, page->len, mark, sizeof(mark) - 1);
+    size_t before = at ? (size_t)(at - page->at) + sizeof(mark) - 1 : 0, n = sizeof(link) - 1;
+    if (!at || !buf_reserve(page, n))
+        return;
+    memmove(page->at + before + n, page->at + before, page->len - before);
+    memcpy(page->at + before, link, n);
+    page->len += n;
+}
+
 void report_page(struct request *q)
 {
-    char version[80];
+    char version[96];
     uint64_t bytes;
     const char *from = request_param(q, "from"), *to = request_param(q, "to"), *by = request_param(q, "by");
-    if (!from && !to && !by && job_version(q->server->catalogue, q->job, &bytes) == JOB_ENDED) {
-        snprintf(version, sizeof(version), "report-%llx-%llx-%.8s", (unsigned long long)q->job->inode,
-                 (unsigned long long)bytes, serve_version);
-        if (request_unchanged(q, version))
+    const bool is_whole = !from && !to && !by;
+    struct job *machine = is_whole ? machine_of(q) : NULL;
+    const bool has_machine = machine != NULL;
+    if (machine)
+        job_release(q->server->catalogue, machine);
+    if (is_whole && job_version(q->server->catalogue, q->job, &bytes) == JOB_ENDED) {
+        snprintf(version, sizeof(version), "report-%llx-%llx-%.8s%s", (unsigned long long)q->job->inode,
+                 (unsigned long long)bytes, serve_version, has_machine ? "-machine" : "");
+        q->is_frozen = request_unchanged(q, version); /* a 304 replaces the policy that the browser has kept */
+        if (q->is_frozen)
             return;
     }
     make_report(q, q->job->path, from, to, by);
+    if (q->is_frozen && has_machine)
+        link_machine(&q->out);
 }
 
 #define READ_NS (500 * NS_PER_MS) /* CPU time to find when a job was */
 
 /* When the job began and ended, as --from and --to take it. */
-static bool find_times(struct request *q, struct buf *from, struct buf *to, int64_t *ret_start_ns)
+static bool find_times(struct request *q, struct buf *from, struct buf *to)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape_end end = {.size = sizeof(end)};
@@ -218,8 +261,7 @@ static bool find_times(struct request *q, struct buf *from, struct buf *to, int6
         baro_tape_close(tape);
         return false;
     }
-    *ret_start_ns = baro_header_start_realtime_ns(baro_tape_header(tape));
-    fmt_time_zone(from, *ret_start_ns, 0, true);
+    fmt_time_zone(from, baro_header_start_realtime_ns(baro_tape_header(tape)), 0, true);
     buf_byte(from, 0);
     fmt_time_zone(to, baro_header_realtime_ns(baro_tape_header(tape), end.end_ns), 0, true);
     buf_byte(to, 0);
@@ -227,29 +269,19 @@ static bool find_times(struct request *q, struct buf *from, struct buf *to, int6
     return !from->failed && !to->failed;
 }
 
-/* The machine while the job ran: the stretch of the newest recording of the machine that had begun by then. */
+/* The machine while the job ran. */
 void machine_page(struct request *q)
 {
-    const struct job_filter any = {.state = -1, .no_private = !sight_all(q)};
-    struct job_list list = {0};
     struct buf from = {0}, to = {0};
-    int64_t start_ns, began_ns;
-    struct job *machine = NULL;
-    if (!find_times(q, &from, &to, &start_ns) ||
-        catalogue_list(q->server->catalogue, &any, 0, TREND_LOOKED, &list) < 0) {
+    struct job *machine = machine_of(q);
+    if (!machine)
+        request_fail(q, 404, "no_machine", "no recording of the machine was made when job %s began", job_id(q->job));
+    else if (!find_times(q, &from, &to))
         request_fail(q, 500, "unreadable", "can't read when job %s ran", job_id(q->job));
-    } else {
-        for (size_t i = 0; i < list.n && !machine; i++) {
-            bool is_machine = job_is_machine(q->server->catalogue, list.at[i], &began_ns);
-            machine =
-                is_machine && began_ns <= start_ns && list.at[i] != q->job && !list.at[i]->hangs ? list.at[i] : NULL;
-        }
-        if (machine)
-            make_report(q, machine->path, (const char *)from.at, (const char *)to.at, NULL);
-        else
-            request_fail(q, 404, "no_machine", "no recording of the machine had begun when job %s did", job_id(q->job));
-        job_list_done(q->server->catalogue, &list);
-    }
+    else
+        make_report(q, machine->path, (const char *)from.at, (const char *)to.at, NULL);
+    if (machine)
+        job_release(q->server->catalogue, machine);
     buf_done(&from);
     buf_done(&to);
 }

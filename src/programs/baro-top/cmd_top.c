@@ -202,11 +202,11 @@ static int open_tape(struct top *t, const char *name)
         memcpy(t->feed.path, path.at, sizeof(t->feed.path));
     if (status)
         return status;
-    if (t->settings->once || !t->cli->tty)
-        reader_note_segments(t->cli, t->feed.path);
     t->own = *t->settings;
     if (reader_around(&t->own, t->feed.path, SHOWN_BEFORE_NS, SHOWN_AFTER_NS, &t->around, &t->err) < 0)
         return cli_fail(t->cli, &t->err);
+    if (t->settings->once || !t->cli->tty)
+        reader_note_segments(t->cli, t->feed.path, t->own.from, t->own.to);
     t->settings = t->feed.settings = &t->own;
     return feed_open(&t->feed, &t->err) < 0 ? cli_fail(t->cli, &t->err) : 0;
 }

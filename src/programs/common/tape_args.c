@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -91,33 +92,80 @@ int reader_open_path(const struct settings *s, const char *path, struct baro_tap
     return code;
 }
 
-/* A file of the folder may be damaged at its beginning, or of another recording. The last one may not have a header
- * yet, and any may be removed meanwhile. */
-void reader_note_segments(const struct cli *cli, const char *path)
+static uint64_t number_at(const char *text)
+{
+    struct span s = span_str(text);
+    uint64_t n;
+    return scan_u64(&s, &n) ? n : 0;
+}
+
+/* The numbers of the segments that have a stretch of the tape; all, if it has none or is none. The number is the second
+ * field of a position. */
+static void segments_of(struct baro_tape *tape, const char *from, const char *to, uint64_t ret[2])
+{
+    char at[BARO_POSITION_SIZE];
+    struct stretch s;
+    ret[0] = 0;
+    ret[1] = UINT64_MAX;
+    if ((!from && !to) || stretch_find(&s, tape, from, to, NULL) < 0)
+        return;
+    for (int i = 0; i < 2; i++) {
+        uint64_t t_ns = i ? s.to_ns : s.from_ns;
+        struct baro_record record;
+        if (t_ns == (i ? UINT64_MAX : 0) || baro_tape_seek(tape, t_ns, &record, NULL) <= 0)
+            continue;
+        baro_tape_tell(tape, at);
+        ret[i] = number_at(at + strcspn(at, ":") + 1);
+    }
+}
+
+/* Returns whether it is one of the recording. */
+static bool note_segment(const struct cli *cli, const char *path, const struct baro_tape *of)
 {
     struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *one = NULL;
+    int code = baro_tape_open(&one, path, &err);
+    bool is_own = code >= 0 && strcmp(baro_tape_id(one), baro_tape_id(of)) == 0;
+    if (code >= 0 && !is_own)
+        cli_note(cli, "left out: %s is of another recording", path);
+    else if (code < 0 && code != -ENOENT && code != BARO_E_EMPTY)
+        cli_note(cli, "left out: %s", err.text);
+    baro_tape_close(one);
+    return is_own;
+}
+
+static int is_name(const struct dirent *e)
+{
+    return tape_list_is_segment(e->d_name);
+}
+
+/* A file of the folder may be damaged at its beginning, or of another recording. The last one may not have a header
+ * yet, and any may be removed meanwhile. Of a stretch those are looked at which its reading meets: the first of the
+ * folder, those of the stretch, and up to the next good one after it. */
+void reader_note_segments(const struct cli *cli, const char *path, const char *from, const char *to)
+{
     struct baro_tape *tape = NULL;
+    struct dirent **names = NULL;
+    uint64_t of[2];
     char name[PATH_MAX + 32];
-    struct dirent *e;
-    DIR *folder = opendir(path); /* NULL: a file */
-    bool is_tape = folder && baro_tape_open(&tape, path, NULL) >= 0;
-    while (is_tape && (e = readdir(folder))) {
-        size_t digits = strspn(e->d_name, "0123456789");
-        struct baro_tape *one = NULL;
-        if (digits < 6 || strcmp(e->d_name + digits, ".baro") != 0)
+    struct stat st;
+    bool is_after = false, has_first = false;
+    if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode) || baro_tape_open(&tape, path, NULL) < 0)
+        return;
+    segments_of(tape, from, to, of);
+    int n = scandir(path, &names, is_name, versionsort);
+    for (int i = 0; i < n; i++) {
+        uint64_t number = number_at(names[i]->d_name);
+        snprintf(name, sizeof(name), "%s/%s", path, names[i]->d_name);
+        free(names[i]);
+        if (is_after || (has_first && number < of[0]))
             continue;
-        snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
-        int code = baro_tape_open(&one, name, &err);
-        bool is_foreign = code >= 0 && strcmp(baro_tape_id(one), baro_tape_id(tape)) != 0;
-        if (is_foreign)
-            cli_note(cli, "left out: %s is of another recording", name);
-        else if (code < 0 && code != -ENOENT && code != BARO_E_EMPTY)
-            cli_note(cli, "left out: %s", err.text);
-        baro_tape_close(one);
+        bool is_own = note_segment(cli, name, tape);
+        has_first |= is_own;
+        is_after = is_own && number > of[1];
     }
+    free(names);
     baro_tape_close(tape);
-    if (folder)
-        closedir(folder);
 }
 
 static int open_named(const struct cli *cli, const char *name, const struct settings *s, struct baro_tape **ret,
@@ -128,7 +176,7 @@ static int open_named(const struct cli *cli, const char *name, const struct sett
     if (code >= 0)
         code = reader_open_path(s, ret_path->at, ret, &err);
     if (code >= 0)
-        reader_note_segments(cli, ret_path->at);
+        reader_note_segments(cli, ret_path->at, s ? s->from : NULL, s ? s->to : NULL);
     return code < 0 ? cli_fail(cli, &err) : 0;
 }
 

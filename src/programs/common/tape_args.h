@@ -22,8 +22,9 @@ int reader_open_path(const struct settings *s, const char *path, struct baro_tap
 /* Finds and opens the tape that a user named (NULL: @last). Returns 0, or the exit status of a failure that was
  * reported. _whole: without tasks, and all of it. */
 int reader_open_whole(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path);
-/* Notes the segments of a folder that can't be read, or are of another recording: they are passed over. */
-void reader_note_segments(const struct cli *cli, const char *path);
+/* Notes the segments of a folder that can't be read, or are of another recording: they are passed over. from, to: of a
+ * stretch alone (settings); NULL: no such edge. */
+void reader_note_segments(const struct cli *cli, const char *path, const char *from, const char *to);
 int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path);
 
 /* Reads of a folder of segments only what is around the moment of --at: sets --from, --to and --at. ret_texts has what
