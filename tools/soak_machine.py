@@ -16,7 +16,7 @@ import time
 
 RESTARTS = 4
 GROWS_KIB = 1024  # after a third of the time
-SHORT_KIB = 4096  # of a recorder of a few seconds, whose tables still grow
+SHORT_KIB = 16384  # of a recorder of a few seconds: its tables grow with a burst of processes of others
 GAP_NS = 5_000_000_000
 
 
