@@ -83,7 +83,7 @@ def test_io_of_brief_lives_counts_once(run, tape, work):
     """A shell waits for a brief one, and that for one that writes: by the counters of /proc the first did it, too."""
     if not has_connector():
         pytest.skip("needs the process connector")
-    writer = named(work, "writer", "dd")
+    writer = named(work, "some-dd", "dd")
     inner = f"{writer} if=/dev/zero of={work}/data bs=1M count=20 2>/dev/null; :"
     recorder = begin(run, tape)
     script = f"read x; sh -c '{inner}'; read y"
@@ -98,7 +98,7 @@ def test_io_of_brief_lives_counts_once(run, tape, work):
         return
     rows = run.export(tape, "task", "--by", "command")
     tasks = {r["name"]: r for r in rows}
-    assert tasks["writer"]["io_wchar_bytes"] >= 20 << 20
+    assert tasks["some-dd"]["io_wchar_bytes"] >= 20 << 20
     assert tasks["outer"]["io_wchar_bytes"] < 1 << 20
 
 
@@ -158,8 +158,9 @@ def test_what_brief_lives_wrote_counts_once(run, tape, work):
         pytest.skip("needs the process connector, and another user")
     work.chmod(0o777)
     recorder = begin(run, tape, "-i", "500ms")
-    writes = f"for i in 1 2 3 4 5 6 7 8; do {named(work, 'writer', 'dd')} if=/dev/zero of={work}/$i bs=1M count=4 2>&-; done"
-    subprocess.run(["sh", "-c", f"setpriv --reuid 65534 --clear-groups sh -c '{writes}'; sleep 1.5"], check=True)
+    writes = f"for i in 1 2 3 4 5 6 7 8; do {named(work, 'brief-dd', 'dd')} if=/dev/zero of={work}/$i bs=1M count=4 2>&-; done"
+    outer = named(work, "outer-sh", "sh")
+    subprocess.run([outer, "-c", f"setpriv --reuid 54321 --clear-groups {outer} -c '{writes}'; sleep 1.5"], check=True)
     run.await_samples(tape, len(run.instants(tape)) + 2)
     end(recorder)
 
@@ -168,9 +169,9 @@ def test_what_brief_lives_wrote_counts_once(run, tape, work):
 
     if run.lost_events(tape) or not run.export(tape, "brief"):
         return
-    assert rows("user")["nobody"]["io_write_bytes"] == pytest.approx(32 << 20, rel=0.02)
-    assert rows("command")["writer"]["io_write_bytes"] == pytest.approx(32 << 20, rel=0.02)
-    assert rows("command")["sh"]["io_write_bytes"] < 16 << 20
+    assert rows("user")["54321"]["io_write_bytes"] == pytest.approx(32 << 20, rel=0.02)
+    assert rows("command")["brief-dd"]["io_write_bytes"] == pytest.approx(32 << 20, rel=0.02)
+    assert rows("command")["outer-sh"]["io_write_bytes"] < 1 << 20
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
