@@ -61,7 +61,7 @@ def test_cpu_quota_throttles(run, tape, v1):
     group.write("cpu.cfs_period_us", 10000)
     group.write("cpu.cfs_quota_us", 2000)
     # On a busy machine the others may leave it less than its quota for a while, so that it is not throttled.
-    throttled = lambda: tape.exists() and any(r["cpu_throttled_ns"] for r in rows_of(run, tape, group))
+    throttled = lambda: run.instants(tape) and any(r["cpu_throttled_ns"] for r in rows_of(run, tape, group))
     run.record_gated(tape, "while :; do :; done & read -r _ <gate; kill $!", throttled, before=group.enter)
     run.await_end(tape)
     rows = rows_of(run, tape, group)

@@ -59,7 +59,7 @@ def test_the_machine_of_a_job_is_for_those_who_may_see_it(served, run, work):
     run("run", "-q", "-o", work / "tapes" / "job.baro", "--", "sleep", "0.5", status=0)
     job = poll(lambda: [j for j in served.jobs() if j["id"] == "job" and j.get("state") == "ended"])[0]
     assert not job["has_machine"]
-    assert served.ask("/jobs/job/machine")[0] == 200
+    poll(lambda: served.ask("/jobs/job/machine")[0] == 200, "the machine's recording of that time")
     assert b'href="machine"' in served.ask("/jobs/job/report")[2]
     assert b'href="machine"' not in served.ask("/jobs/machine/report")[2]
     refused, reported = as_nobody(lambda: [(served.ask(path)[0], b'href="machine"' in served.ask(path)[2])
