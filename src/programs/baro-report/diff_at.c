@@ -32,6 +32,7 @@ static const char *const quantity_names[] = {"cores", "memory", "io"};
 struct mover {
     char *name;
     double before[QUANTITIES], after[QUANTITIES], part[QUANTITIES]; /* part: by which it moved, of the machine */
+    unsigned flags[QUANTITIES][2];                                  /* enum baro_value_flag, before and after */
 };
 
 struct movers {
@@ -93,14 +94,15 @@ static bool take_side(struct movers *m, const struct side *side, bool is_after)
         struct mover *one = mover_of(m, name ? name : "?");
         if (!one)
             return false;
+        static const char *const facts[] = {"cpu_ns", "rss_peak_bytes", "io_read_bytes", "io_write_bytes"};
         double *to = is_after ? one->after : one->before;
-        double io = (double)report_row(side->summary, "tasks", "io_read_bytes", row).u64 +
-                    (double)report_row(side->summary, "tasks", "io_write_bytes", row).u64;
-        if (side->seconds > 0) {
-            to[CORES] = (double)report_row(side->summary, "tasks", "cpu_ns", row).u64 / 1e9 / side->seconds;
-            to[IO] = io / side->seconds;
+        for (int k = 0; k <= QUANTITIES; k++) { /* the last two are one quantity */
+            struct baro_value v = report_row(side->summary, "tasks", facts[k], row);
+            int q = k < IO ? k : IO;
+            double per = q == MEMORY ? 1 : q == CORES ? 1e9 * side->seconds : side->seconds;
+            to[q] = (k > IO ? to[q] : 0) + (v.absent || !(per > 0) ? NAN : (double)v.u64 / per);
+            one->flags[q][is_after] |= v.flags;
         }
-        to[MEMORY] = (double)report_row(side->summary, "tasks", "rss_peak_bytes", row).u64;
     }
     return true;
 }
@@ -111,12 +113,12 @@ static void weigh(struct movers *m, const struct side *after)
     double all[QUANTITIES] = {(double)report_u64(after->summary, "", "cpus"),
                               (double)baro_header_memory_bytes(baro_tape_header(after->tape)), 0};
     for (size_t i = 0; i < m->n; i++)
-        all[IO] += fmax(m->at[i].before[IO], m->at[i].after[IO]);
-    all[IO] = fmax(all[IO], 10e6); /* less is little for any disk */
+        all[IO] += fmax(0, fmax(m->at[i].before[IO], m->at[i].after[IO])); /* NAN, not known, is passed over */
+    all[IO] = fmax(all[IO], 10e6);                                         /* less is little for any disk */
     for (size_t i = 0; i < m->n; i++) {
         for (int q = 0; q < QUANTITIES; q++) {
             double by = m->at[i].after[q] - m->at[i].before[q];
-            m->at[i].part[q] = all[q] > 0 ? (q == MEMORY ? fmax(by, 0) : fabs(by)) / all[q] : 0;
+            m->at[i].part[q] = isfinite(by) && all[q] > 0 ? (q == MEMORY ? fmax(by, 0) : fabs(by)) / all[q] : 0;
         }
     }
 }
@@ -134,8 +136,9 @@ static int by_part(const void *a, const void *b)
 
 /* ---- what is said ---- */
 
-static void put_quantity(struct buf *b, enum quantity q, double v)
+static void put_quantity(struct buf *b, enum quantity q, double v, unsigned flags)
 {
+    buf_str(b, baro_value_prefix(flags, BARO_PREFIX_SYMBOL));
     if (q == CORES)
         reader_cores(b, v);
     else
@@ -154,9 +157,9 @@ static void put_mover(struct buf *b, const struct mover *m)
         buf_str(b, any ? ", " : ": ");
         buf_str(b, n == IO ? "i/o" : quantity_names[n]);
         buf_byte(b, ' ');
-        put_quantity(b, (enum quantity)n, m->before[n]);
+        put_quantity(b, (enum quantity)n, m->before[n], m->flags[n][0]);
         buf_str(b, " to ");
-        put_quantity(b, (enum quantity)n, m->after[n]);
+        put_quantity(b, (enum quantity)n, m->after[n], m->flags[n][1]);
         any = true;
     }
     buf_byte(b, '\n');

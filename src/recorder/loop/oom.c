@@ -23,8 +23,9 @@
 #define FIRST_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO */
 #define LINES_MOST 65536u
 #define READ_WITHIN (20 * NS_PER_MS)
-#define LOG_WITHIN (10 * NS_PER_MS) /* the kernel writes the line after it has sent SIGKILL */
-#define SLACK_US 1000000u           /* the log's clock (sched_clock) runs a little faster or slower than ours */
+#define LOG_WITHIN (10 * NS_PER_MS)   /* the kernel writes the line after it has sent SIGKILL */
+#define ENDS_WITHIN (30 * NS_PER_SEC) /* of a machine: how far the end of a process may be from its line in the log */
+#define SLACK_US 1000000u             /* the log's clock (sched_clock) runs a little faster or slower than ours */
 
 static void report_kill(struct recorder *r, const struct oom_ended *e)
 {
@@ -76,7 +77,7 @@ static const struct oom_ended *ended_as(const struct oom_watch *w, uint64_t pid)
 {
     size_t n = w->n < OOM_ENDED_MAX ? w->n : OOM_ENDED_MAX;
     for (size_t i = 0; i < n; i++) {
-        if ((uint64_t)w->at[i].key.pid == pid)
+        if ((uint64_t)w->at[i].key.pid == pid && w->at[i].t_ns >= w->recent_ns)
             return &w->at[i];
     }
     return NULL;
@@ -139,6 +140,7 @@ static void report_kills(struct recorder *r)
     for (uint64_t i = 0; i < named; i++)
         report_kill(r, &l.noted[i]);
     w->n_awaited = (uint32_t)others;
+    w->awaited_ns = sampler_now(&r->sampler);
     memcpy(w->awaited, l.others, sizeof(w->awaited));
     if (w->pending > named + others)
         recorder_event(r, BARO_EVENT_OOM, NULL, w->pending - named - others, "");
@@ -162,8 +164,11 @@ void oom_note_sample(struct recorder *r, const struct baro_sample *s)
     uint64_t now = s->host[HOST_oom_kills];
     if (!w->is_counted)
         w->log_fd = open_log_at_end(r);
+    w->recent_ns = s->t_ns > ENDS_WITHIN ? s->t_ns - ENDS_WITHIN : 0;
     if (w->pending)
         report_kills(r);
+    else if (w->awaited_ns < w->recent_ns)
+        w->n_awaited = 0;
     w->pending = w->is_counted && now > w->counted ? now - w->counted : 0;
     w->counted = now;
     w->is_counted = true;

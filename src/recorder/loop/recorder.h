@@ -31,6 +31,8 @@ struct oom_watch {
     uint64_t counted, pending;
     int32_t awaited[OOM_NOTED_MAX];
     uint32_t n_awaited;
+    uint64_t awaited_ns; /* since when */
+    uint64_t recent_ns;  /* what ended before is another process that had the same pid */
     bool is_counted;
     int log_fd;      /* of a machine, once is_counted: the kernel's log, after what was read; -1: it can't be read */
     size_t n;        /* all that were noted; at[] has the last OOM_ENDED_MAX of them */
