@@ -44,7 +44,7 @@ def served(run, serve, work):
     tape.parent.mkdir()
     recorder = run.popen("record", "--all", "--keep", "1h", "-i", "200ms", "-q", "-o", tape)
     try:
-        poll(lambda: tape.is_dir() and any(SECRET in (row["cmdline"] or "") for row in run.export(tape, "process")))
+        poll(lambda: run.instants(tape) and any(SECRET in (row["cmdline"] or "") for row in run.export(tape, "process")))
         s = serve("--metrics-processes", "1000", folder=tape.parent)
         poll(lambda: s.jobs() and "title" in s.jobs()[0])
         yield s
