@@ -26,18 +26,24 @@ JOB_ARGV = [PYTHON, "-S", "-c", JOB]
 COSTLY = ["-q", "-i", "10ms", "--overhead", "off"]
 
 
-def check_outer(outer, inner, seen=True):
+# What a process uses while it ends is in what the kernel has of its group, and can be read of none: 0.1 to 0.2 ms of each
+# sleeper, 20 ms of a process with AddressSanitizer's memory.
+UNREAD_NS = 40_000_000 if os.environ.get("BARO_SANITIZED") else 0
+
+
+def check_outer(outer, inner, seen=True, unread_ns=UNREAD_NS):
     """The outer recording has what the inner one has, and none of what that cost. seen: it has seen the inner
-    recorder."""
-    job, expected, cost = outer["job"], inner["job"], inner["recorder"]["cpu_ns"]
+    recorder. unread_ns: what one of them may not be able to read."""
+    job, expected, cost = outer["job"], inner["job"], inner["recorder"]["cpu_ns"] * seen
     others = outer["recorder"]["others_cpu_ns"]
     # Without events what a recorder uses after its clock was last read, up to 0.2 s before its end, is not known: it is
     # the job's. Nothing is lost or counted twice.
     scans = outer["accounting"]["event_source"] == "scan"
-    assert abs(job["cpu_ns"] + others - expected["cpu_ns"] - cost) < 20_000_000, (job["cpu_ns"], expected["cpu_ns"], cost, others)
-    slack = cost / 2 + 15_000_000 if scans else cost / 4 + 5_000_000
-    assert abs(job["cpu_ns"] - expected["cpu_ns"]) < slack, (job["cpu_ns"], expected["cpu_ns"], cost, others)
-    assert not seen or abs(cost - others) < slack, (cost, others)
+    numbers = (job["cpu_ns"], expected["cpu_ns"], cost, others)
+    assert abs(job["cpu_ns"] + others - expected["cpu_ns"] - cost) < 20_000_000 + unread_ns, numbers
+    slack = (cost / 2 + 15_000_000 if scans else cost / 4 + 5_000_000) + unread_ns
+    assert abs(job["cpu_ns"] - expected["cpu_ns"]) < slack, numbers
+    assert not seen or abs(cost - others) < slack, numbers
     assert not seen or outer["recorder"]["others_rss_peak_bytes"] > 1_000_000
     assert inner["recorder"]["others_cpu_ns"] == 0
     # `baro record --background` ends at once and is not read; what it leaves behind is.
@@ -50,7 +56,7 @@ def test_a_run_in_a_run(run_both, work, source, place):
     if via and os.geteuid() == 0:
         via.remove("-r")
     inside = [run_both.binary, "run", *COSTLY, "-o", work / "inner.baro", "--", *JOB_ARGV]
-    run_both("run", "-q", "-o", work / "outer.baro", "--", *inside, via=via, status=0)
+    run_both("run", "-q", "--overhead", "off", "-o", work / "outer.baro", "--", *inside, via=via, status=0)
     outer, inner = run_both.summary(work / "outer.baro"), run_both.summary(work / "inner.baro")
     check_outer(outer, inner)
     for count in ("processes_started", "processes_peak"):
@@ -75,7 +81,7 @@ def test_a_recording_that_the_job_attaches(run_both, work, how):
     found = run_both.summary(work / "outer.baro")
     # A recorder that has just attached may miss the fork of a process whose parent ends at once.
     seen = how == "own group" or found["recorder"]["others_cpu_ns"] > 0
-    check_outer(found, run_both.summary(work / "inner.baro"), seen)
+    check_outer(found, run_both.summary(work / "inner.baro"), seen, unread_ns=UNREAD_NS + 30_000_000)
     if how == "own group" and found["cgroup"] == "own" and found["limits"]["memory_peak_of"] == "cgroup":
         assert found["limits"]["memory_peak_is_upper_bound"]
 

@@ -12,6 +12,14 @@ import slurm
 
 pytestmark = pytest.mark.alone  # another observer would find its jobs, too
 
+# What a job executes: it ends when there are so many tapes. A search for groups pauses until its cost is paid for, which
+# may take seconds where the observer is a slow build.
+UNTIL_RECORDED = """\
+i=0
+while [ $(ls "$1" | grep -c 'baro$') -lt "$2" ] && [ $i -lt 600 ]; do i=$((i+1)); sleep 0.1; done
+sleep 1
+exit "$3"
+"""
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "slurm"
 
 
@@ -49,7 +57,7 @@ def ended(run, folder, count):
 
 
 def test_a_job_is_named_by_path_and_prolog(run, cluster, observed):
-    done = cluster("-N1", "-n2", "sh", "-c", "sleep 1.5; exit 3")
+    done = cluster("-N1", "-n2", "sh", "-c", UNTIL_RECORDED, "sh", observed, 1, 3)
     assert "exit code 3" in done.stderr, done.stderr
     (job,) = ended(run, observed, 1)
     assert job["command"][0].endswith("/uid_0/job_1")
@@ -69,8 +77,9 @@ def test_srun_in_a_recording_leaves_work_to_slurm(run, cluster, work):
 
 def test_array_tasks_are_jobs(run, cluster, observed, work):
     """What srun starts in them is in their control groups: it is no work that is not recorded."""
-    done = cluster("--array=3-4", "-N1", "-n1", "-o", work / "out.%a", "--wait", "--wrap", "srun sleep 1.5; sleep 1",
-                   program="sbatch")  # fmt: skip
+    (work / "until").write_text(UNTIL_RECORDED)
+    done = cluster("--array=3-4", "-N1", "-n1", "-o", work / "out.%a", "--wait", "--wrap",
+                   f"srun sh {work}/until {observed} 2 0; sleep 1", program="sbatch")  # fmt: skip
     assert done.returncode == 0, done.stderr
     jobs = ended(run, observed, 2)
     assert len({json.dumps(j["launched"]["job_id"]) for j in jobs}) == 2

@@ -47,7 +47,7 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
         job_inherit(j, m, parent);
     j->counts.started++;
     peak_begin(j, m, parent);
-    m->other.was_started = parent && parent->other.was_started;
+    m->other.was_started = job_starts_others(parent);
     if (m->other.was_started)
         job_set_other(j, m, true);
     return m;

@@ -319,6 +319,10 @@ uint64_t job_io_lag(const struct job *j, uint64_t now_ns);
  * were read together with what the member executes: what it used since the last reading counts for what it is now. */
 void job_set_other(struct job *j, struct member *m, bool is);
 
+/* Does what the member starts belong to another recording as well? A recorder and a helper have named themselves
+ * `baro-…`; what a wrapper starts is the job's. */
+bool job_starts_others(const struct member *m);
+
 /* The sum of the resident memory of all living members, in bytes. */
 uint64_t job_rss(struct job *j);
 

@@ -100,6 +100,11 @@ void job_set_other(struct job *j, struct member *m, bool is)
     member_moved(m);
 }
 
+bool job_starts_others(const struct member *m)
+{
+    return m && m->other.is && (m->other.was_started || comm_is_ours(m->reading.comm));
+}
+
 void others_exit(struct job *j, struct member *m, const struct baro_exit *e)
 {
     uint64_t used[BASE_MAX];

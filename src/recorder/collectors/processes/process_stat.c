@@ -228,17 +228,6 @@ static bool executes_baro(const struct sampling *g, int32_t pid, bool *ret)
     return true;
 }
 
-static bool is_named_ours(const char *comm)
-{
-    return strncmp(comm, "baro-", 5) == 0;
-}
-
-/* Does what the member starts belong to another recording as well? What a wrapper starts is the job's. */
-static bool starts_others(const struct member *m)
-{
-    return m && m->other.is && (m->other.was_started || is_named_ours(m->reading.comm));
-}
-
 /* What the user named is recorded whatever it is. */
 static bool is_named_by_user(const struct job *j, const struct member *m)
 {
@@ -269,13 +258,13 @@ static void check_recorder(const struct processes *p, struct member *m, const st
         return; /* other recordings are processes of the machine */
     if (m->other.was_started || is_named_by_user(j, m))
         return;
-    m->other.was_started = starts_others(m->links.parent);
+    m->other.was_started = job_starts_others(m->links.parent);
     m->other.from_birth = st->flags & PF_FORKNOEXEC;
     if (m->other.was_started)
         is = true;
     else if (st->state == 'Z')
         return;
-    else if ((is_named_ours(st->comm) || is_wrapper) && !executes_baro(p->sampling, m->row.key.pid, &is))
+    else if ((comm_is_ours(st->comm) || is_wrapper) && !executes_baro(p->sampling, m->row.key.pid, &is))
         return;
     job_set_other(j, m, is);
     if (is && strcmp(st->comm, "baro-recorder") == 0)
