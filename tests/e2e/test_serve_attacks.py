@@ -229,8 +229,8 @@ def test_a_user_cannot_take_all_connections(serve, kept):
         for _ in range(20):
             for path in ("/healthz", f"/api/v1/jobs/{job}", "/metrics"):
                 assert s.ask(path)[0] == 200
-            # It has 32, and those of its others that are being closed.
-            assert int(re.search(rb"\nbaro_serve_connections (\d+)\n", s.ask("/metrics")[2])[1]) < 64
+            # It has 32, and those of its others that are being closed: this request is one of the 64 as well.
+            assert int(re.search(rb"\nbaro_serve_connections (\d+)\n", s.ask("/metrics")[2])[1]) <= 64
         assert greedy.poll() is None
     finally:
         greedy.kill()
