@@ -376,13 +376,12 @@ static void say_trouble(struct recorders *a, enum worker_trouble trouble, struct
     char line[160];
     struct recorder *r = hung.pid < 0 ? select_owner(a->select.selector, (uint32_t)hung.start) : NULL;
     if (trouble == WORKER_HUNG && r) {
-        snprintf(line, sizeof(line), "reading the PID file %.80s hangs: it is not followed any more",
+        snprintf(line, sizeof(line), "reading the PID file %.80s hangs: it is followed again when it can be read",
                  r->selection.options.pins[-1 - hung.pid].path);
         report_to_people(a, r, line);
     } else if (trouble == WORKER_HUNG && hung.pid > 0) {
         snprintf(line, sizeof(line),
-                 "reading the command of process %d hangs: whether it belongs to a task is not "
-                 "known",
+                 "reading the command of process %d hangs: whether it belongs to a task is not known until it is read",
                  (int)hung.pid);
         report_to_people(a, NULL, line);
     } else if (trouble == WORKER_ENDED) {

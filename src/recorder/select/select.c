@@ -14,6 +14,8 @@
 #include "base/fd.h"
 
 #define STUCK_AFTER NS_PER_SEC
+#define BARRED_FIRST (60 * NS_PER_SEC) /* then twice as long, up to an hour */
+#define BARRED_LONGEST (3600 * NS_PER_SEC)
 #define CHANGES_MOST 4096u /* in one call: whatever that process sends, the recorder goes on */
 
 /* A job, in the order of their ids. */
@@ -22,6 +24,12 @@ struct added {
     bool is_sent, is_over; /* is_over: the entry is kept until the process that selects knows */
     const struct select_options *options;
     void *owner;
+};
+
+/* A process whose command is not read before due_ns: reading it hung. */
+struct bar {
+    struct baro_key key;
+    uint64_t pause_ns, due_ns; /* due_ns: CLOCK_MONOTONIC; 0: it is read again */
 };
 
 struct selector {
@@ -34,8 +42,8 @@ struct selector {
     struct worker *worker;
     struct select_shared *shared;
     int kept[2]; /* directory descriptors of /proc and "/" */
-    struct baro_key barred[SELECT_BARRED_MOST];
-    size_t n_barred;
+    struct bar bar[SELECT_BARRED_MOST];
+    size_t n_bars;
     struct baro_key hung; /* at which a process hung last */
 };
 
@@ -128,7 +136,13 @@ static void send_all_again(void *context)
 static void live(const struct worker_child *c)
 {
     const struct selector *s = c->context;
-    select_child(&(struct select_child){&s->setup, c->fd, getppid(), c->shared, s->barred, s->n_barred});
+    struct baro_key barred[SELECT_BARRED_MOST];
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_bars; i++) {
+        if (s->bar[i].due_ns)
+            barred[n++] = s->bar[i].key;
+    }
+    select_child(&(struct select_child){&s->setup, c->fd, getppid(), c->shared, barred, n});
 }
 
 int select_new(struct selector **ret, const struct select_setup *setup, struct baro_error *err)
@@ -190,33 +204,61 @@ bool select_is_stuck(const struct selector *s)
     return since & 1 && clock_monotonic_ns() > since + STUCK_AFTER;
 }
 
-/* Bars the process that is being read. If the list is full, the oldest entry is dropped: its process has mostly ended
- * by then. */
+/* Returns s->n_bars if there is none. */
+static size_t find_bar(const struct selector *s, struct baro_key key)
+{
+    size_t i = 0;
+    while (i < s->n_bars && !baro_key_equal(s->bar[i].key, key))
+        i++;
+    return i;
+}
+
+/* If the list is full, the oldest entry is dropped: its process has mostly ended by then. */
+static struct bar *add_bar(struct selector *s, struct baro_key key)
+{
+    if (s->n_bars == SELECT_BARRED_MOST)
+        memmove(s->bar, s->bar + 1, --s->n_bars * sizeof(*s->bar));
+    s->bar[s->n_bars] = (struct bar){.key = key};
+    return &s->bar[s->n_bars++];
+}
+
+/* Bars the process that is being read. */
 static void bar(void *context)
 {
     struct selector *s = context;
     s->hung = (struct baro_key){atomic_load(&s->shared->pid), atomic_load(&s->shared->start)};
-    if (s->n_barred == SELECT_BARRED_MOST) {
-        for (size_t i = 1; i < s->n_barred; i++)
-            s->barred[i - 1] = s->barred[i];
-        s->n_barred--;
+    uint64_t first = s->setup.barred_ns ? s->setup.barred_ns : BARRED_FIRST;
+    size_t at = find_bar(s, s->hung);
+    struct bar *b = at < s->n_bars ? &s->bar[at] : add_bar(s, s->hung);
+    b->pause_ns = !b->pause_ns ? first : 2 * b->pause_ns < BARRED_LONGEST ? 2 * b->pause_ns : BARRED_LONGEST;
+    b->due_ns = clock_monotonic_ns() + b->pause_ns;
+}
+
+/* A disk that was stalled answers again: another process, which the next turn starts, tries what hung. */
+static void try_again(struct selector *s)
+{
+    bool any = false;
+    uint64_t now = s->n_bars ? clock_monotonic_ns() : 0;
+    for (size_t i = 0; i < s->n_bars; i++) {
+        bool is_due = s->bar[i].due_ns && now >= s->bar[i].due_ns;
+        any |= is_due;
+        s->bar[i].due_ns = is_due ? 0 : s->bar[i].due_ns;
     }
-    s->barred[s->n_barred++] = s->hung;
+    if (any)
+        worker_kill(s->worker);
 }
 
 bool select_is_barred(const struct selector *s, struct baro_key key)
 {
-    for (size_t i = 0; i < s->n_barred; i++) {
-        if (baro_key_equal(s->barred[i], key))
-            return true;
-    }
-    return false;
+    size_t at = find_bar(s, key);
+    return at < s->n_bars && s->bar[at].due_ns;
 }
 
 enum worker_trouble select_turn(struct selector *s, struct baro_key *ret_hung)
 {
     if (!worker_pid(s->worker) && !s->n_jobs)
         return WORKER_FINE;
+    try_again(s);
     enum worker_trouble found = worker_turn(s->worker, bar, s);
     *ret_hung = s->hung;
     if (!s->all_sent && worker_pid(s->worker))

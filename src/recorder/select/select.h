@@ -32,6 +32,7 @@ struct select_options {
 struct select_setup {
     int proc_fd, root_fd;  /* directory descriptors of /proc and "/"; borrowed */
     uint64_t overhead_ppm; /* share of a core, millionths; 0: no limit */
+    uint64_t barred_ns;    /* when a command that hung is read again, the first time; 0: after a minute */
     bool no_events;        /* only scan */
     bool many; /* jobs follow each other: the first scan waits for the jobs that come soon after the first one */
 };
@@ -57,8 +58,9 @@ int select_read(struct selector *s, select_change_fn *fn, void *context);
 bool select_change_check(const struct watch_change *c);
 
 /* worker_turn() of the process that selects: call it at each tick. It sends orders that could not be sent before. If a
- * process hung, the command or file at which it did is not read again. ret_hung: the process whose command could not be
- * read. If its pid is -1 - i, the PID file of pin i of the job `start` could not be read. */
+ * process hung, the command or file at which it did is not read for a while (a minute, then two, up to an hour).
+ * ret_hung: the process whose command could not be read. If its pid is -1 - i, the PID file of pin i of the job `start`
+ * could not be read. */
 enum worker_trouble select_turn(struct selector *s, struct baro_key *ret_hung);
 bool select_is_stuck(const struct selector *s);                       /* it has read one command for a second */
 bool select_is_barred(const struct selector *s, struct baro_key key); /* its command is not read */
