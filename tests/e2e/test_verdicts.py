@@ -223,7 +223,7 @@ GROWING = """
         time.sleep(0.015)"""
 FORKING = """
     import os, time
-    time.sleep(0.3)
+    while time.process_time() < 0.3: pass
     refused, children = 0, []
     for _ in range(30):
         try:
