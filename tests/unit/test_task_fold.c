@@ -110,6 +110,27 @@ static void ends(struct tape *t, struct baro_exit e)
 static const struct rule_request cc = {.task = "cc", .text = "^cc1", .on = MATCH_EITHER};
 static const struct rule_request unit = {.task = "unit", .text = "pytest unit", .on = MATCH_EITHER};
 
+/* A process that has ended still has a row: its exit waits for its last sockets, and is written after that row. What it
+ * sent counts once. */
+TEST(sent_by_an_exit_beside_its_row)
+{
+    struct tape t = begin(&cc, 1);
+    struct baro_process *c = add(&t, 2, 1, "cc1", "/usr/lib/cc1 -quiet");
+    c->absent[PROCESS_tcp_sent] = c->absent[PROCESS_tcp_received] = BARO_PRESENT;
+    c->value[PROCESS_tcp_sent] = 3000;
+    sample(&t, 100);
+    assert_int_equal(value(&t, 0, TASK_tcp_sent), 3000);
+    task_fold_restore(t.fold, t.rows, t.n);
+    struct baro_exit e = exit_of(&t, 2, 1, "cc1", 10, 150);
+    e.absent[EXIT_tcp_sent] = e.absent[EXIT_tcp_received] = BARO_PRESENT;
+    e.value[EXIT_tcp_sent] = 5000;
+    ends(&t, e);
+    t.rows[t.n++] = c;
+    sample(&t, 200);
+    assert_int_equal(value(&t, 0, TASK_tcp_sent), 5000);
+    end(&t);
+}
+
 /* make's child cc1 fits, and as has it from its parent. The shell is of no task. */
 TEST(sums)
 {

@@ -207,13 +207,15 @@ static void add_gauges(struct task_sums *t, const struct baro_process *row, bool
     t->value[TASK_tcp_received] += row->value[PROCESS_tcp_received];
 }
 
+/* An exit may be there before its process's last row: it waited for the process's sockets to be read once more. */
 static void add_rows(struct task_fold *f, const struct baro_sample *s)
 {
     for (size_t i = 0; i < s->n; i++) {
         const uint64_t *at = map_find(&f->by_id, s->processes[i]->id);
-        struct task_sums *t = at ? sums_of_process(f, f->at[*at]) : NULL;
+        struct task_process *p = at ? f->at[*at] : NULL;
+        struct task_sums *t = p && !p->has_ended ? sums_of_process(f, p) : NULL;
         if (t)
-            add_gauges(t, s->processes[i], f->at[*at]->is_within);
+            add_gauges(t, s->processes[i], p->is_within);
     }
 }
 
