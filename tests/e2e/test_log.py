@@ -161,7 +161,7 @@ def test_filters(run, work):
     assert [r["number"] for r in listed(run)] == [1, 2, 3]
     assert [r["number"] for r in listed(run, "--failed")] == [1, 2]
     assert [r["number"] for r in listed(run, "--command", "^nightly")] == [2]
-    assert [r["number"] for r in listed(run, "--command", "exit 3")] == [], "its name stands for its command"
+    assert [r["number"] for r in listed(run, "--command", "sh -c 'exit 3'")] == [2]
     assert [r["number"] for r in listed(run, "--tag", "a=1", "--since", "1h")] == [3]
     assert len(listed(run, "--since", "2w")) == 3
     assert "is like that" in run("ls", "--command", "nothing", status=0).stderr
@@ -456,6 +456,16 @@ def test_advise(run, work):
         said = {e["name"]: e["value"] for e in verdict["evidence"]}
         assert said["ask_memory_bytes"] == one["memory_bytes"] and said["ask_time_ns"] == one["time_ns"]
         assert said.get("ask_cores") == one["cores"]
+
+
+def test_with_fewer_cores_threads_that_waited_wait_as_well(run, work):
+    """Eight threads on so many cores take half of the cores twice the time at most, not eight times."""
+    burn = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
+    run("run", "-q", "--", "sh", "-c", f"for k in 1 2 3 4 5 6 7 8; do sh -c '{burn}' & done; wait", status=0)
+    text = run("advise", status=0).stdout
+    asked = int(re.search(r"^cores +(\d+)", text, re.M)[1]) if "there was work" in text else 1
+    for fewer, percent in re.findall(r"with (\d+) at least (\d+) % more time", text):
+        assert int(percent) <= 100 * (asked / int(fewer) - 1), text
 
 
 def test_a_time_limit_is_no_time(run, work):

@@ -81,8 +81,22 @@ static struct range range_of_member(const struct advising *a, size_t member)
 }
 #define RANGE(a, member) range_of_member(a, offsetof(struct baro_need, member))
 
-/* How much longer the runs would take at least with fewer cores: in each part of a run its demand, over the cores.
- * Example: half of the time 4 threads and half of it 1, with 2 cores: (4 / 2 + 1) / 2 = 1.5 times the time. */
+/* The cores that threads of the job ran on in part k of a run, if all of its CPU time is divided as its demand is:
+ * threads that could have run and had no core did not. Example: 4 threads for 2.3 s, on 2 cores that others used a bit
+ * as well: it used 4.0 s, so 1.7 cores and not 4. */
+static double cores_in(const struct baro_need *n, unsigned k)
+{
+    double most = n->machine_cores >= 1 ? n->machine_cores : INFINITY, sum = 0;
+    most = n->cores_limit > 0 ? fmin(most, n->cores_limit) : most;
+    for (unsigned i = 0; i < n->parts; i++)
+        sum += fmin(n->demand[i], most);
+    double used = n->parts * n->cpu_ns / n->wall_ns;
+    return fmin(n->demand[k], most) * (used < sum ? used / sum : 1);
+}
+
+/* How much longer the runs would take at least with fewer cores: in each part of a run the cores that it ran on, over
+ * those. Example: half of the time on 4 cores and half of it on 1, with 2 cores: (4 / 2 + 1) / 2 = 1.5 times the time.
+ */
 static double slower_with(const struct advising *a, double cores)
 {
     double before = 0, after = 0;
@@ -90,7 +104,7 @@ static double slower_with(const struct advising *a, double cores)
         const struct baro_need *n = a->need[i];
         for (unsigned k = 0; counts(a, n) && n->cores >= 1 && k < n->parts; k++) {
             before += n->wall_ns / n->parts;
-            after += n->wall_ns / n->parts * fmax(1, n->demand[k] / cores);
+            after += n->wall_ns / n->parts * fmax(1, cores_in(n, k) / cores);
         }
     }
     return before > 0 ? after / before : NAN;
@@ -191,7 +205,7 @@ static void put_cores(const struct advising *a, struct buf *b)
     for (double k = a->advice.cores; k > 1 && k < CORES_MOST;) {
         k = ceil(k / 2);
         double slower = slower_with(a, k);
-        if (slower > 0)
+        if (slower >= 1.005)
             buf_printf(b, "; with %.0f at least %.0f %% more time", k, 100 * (slower - 1));
         if (k <= 1)
             break;

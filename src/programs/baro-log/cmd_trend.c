@@ -166,7 +166,7 @@ void trend_title(const struct trend *t, size_t most, struct buf *ret)
     subject_words(&t->of, ret);
     size_t used = ret->len - from + strlen(", ");
     if (t->is_mixed) {
-        buf_str(ret, ", several commands");
+        buf_str(ret, ", several commands or names");
     } else if (most >= used + NAME_LEAST) {
         buf_str(ret, ", ");
         log_title(t->at[0].row, most - used, ret);

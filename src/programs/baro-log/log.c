@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sorted.h"
+#include "output/text/summary_text.h"
 
 static int list_kept(struct log *l, struct baro_error *err)
 {
@@ -102,6 +103,24 @@ bool log_has_filter(const struct log *l)
     return l->command || s->tags.n || s->log.since_ns || s->log.failed;
 }
 
+/* Of a run with a name, the command is searched as well. */
+static bool command_fits(const struct log *l, const struct tape_head *h)
+{
+    struct buf command = {0};
+    const char *arg = h->argv;
+    bool is_fit = regex_fits(l->command, h->line);
+    for (uint32_t i = 0; !is_fit && *h->title && i < h->is.n_argv; i++, arg = tape_head_next(arg)) {
+        buf_str(&command, i ? " " : "");
+        report_argument(arg, &command);
+    }
+    if (command.len) {
+        buf_byte(&command, 0);
+        is_fit = !command.failed && regex_fits(l->command, (const char *)command.at);
+    }
+    buf_done(&command);
+    return is_fit;
+}
+
 static bool fits(const struct log *l, const struct tape_head *h, int64_t since_ns)
 {
     const struct settings *s = l->settings;
@@ -111,7 +130,7 @@ static bool fits(const struct log *l, const struct tape_head *h, int64_t since_n
         if (!tape_head_has_tag(h, s->tags.at[i]))
             return false;
     }
-    return !l->command || regex_fits(l->command, h->line);
+    return !l->command || command_fits(l, h);
 }
 
 void log_filter(struct log *l)

@@ -33,6 +33,9 @@ int take_limit(void *at, const char *text, struct baro_error *err)
     if (kind < 0)
         return error_set(err, BARO_E_SYNTAX, "'%.80s' is not memory=SIZE, rss=SIZE, cpu=TIME, wall=TIME or processes=N",
                          text);
+    size_t digits = strspn(most, "0123456789");
+    if (kind <= LIMIT_RSS && digits && !most[digits]) /* megabytes for Slurm, bytes for Kubernetes */
+        return error_set(err, BARO_E_SYNTAX, "%.80s has no unit, as in %sMB", text, text);
     int code = kind <= LIMIT_RSS         ? parse_size(most, &value, err)
                : kind == LIMIT_PROCESSES ? parse_count(most, &value, err)
                                          : parse_duration(most, &value, err);
