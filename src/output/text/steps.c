@@ -252,15 +252,31 @@ static unsigned put_step(struct table *t, const struct baro_steps *s, size_t i)
     return flags;
 }
 
+struct hidden {
+    size_t steps, others; /* others: drivers, and the time in which there was no process */
+    uint64_t share_ns;
+};
+
+static void hide(struct hidden *h, const struct baro_steps *s, size_t i)
+{
+    struct baro_value share;
+    const struct baro_step *step = baro_steps_get(s, i);
+    baro_steps_value(s, i, baro_steps_fact_find("responsible_ns"), &share);
+    h->share_ns += share.u64;
+    if (share.u64)
+        *(step->pid && !step->is_driver ? &h->steps : &h->others) += 1;
+}
+
 /* What was left out, or is not known. */
-static void put_notes(const struct baro_steps *s, size_t hidden, uint64_t hidden_ns, unsigned flags, struct buf *ret)
+static void put_notes(const struct baro_steps *s, const struct hidden *h, unsigned flags, struct buf *ret)
 {
     size_t idle = 0, unread = report_steps_without_arguments(s);
     for (size_t i = 0; i < baro_steps_count(s); i++)
         idle += baro_steps_get(s, i)->is_idle;
-    if (hidden)
-        buf_printf(ret, "%s more step%s, share %s; --verbose has all\n", COUNT(hidden), hidden == 1 ? "" : "s",
-                   DURATION(hidden_ns));
+    if (h->steps)
+        buf_printf(ret, "%s more step%s%s", COUNT(h->steps), h->steps == 1 ? "" : "s", h->others ? " and " : "");
+    if (h->steps || h->others)
+        buf_printf(ret, "%s, share %s; --verbose has all\n", h->others ? "the drivers" : "", DURATION(h->share_ns));
     if (idle)
         buf_printf(ret, "%s step%s idled beside others, such as a server: no share\n", COUNT(idle),
                    idle == 1 ? "" : "s");
@@ -279,8 +295,8 @@ static void put_notes(const struct baro_steps *s, size_t hidden, uint64_t hidden
 static void put_steps(const struct baro_steps *s, size_t most, unsigned width, bool utf8, struct buf *ret)
 {
     struct table t = {.columns = COLUMNS + 2, .drop = {6, 4, 3, 1}, .n_drop = 4, .ascii = !utf8};
-    size_t n = baro_steps_count(s), put = 0, hidden = 0;
-    uint64_t hidden_ns = 0;
+    size_t n = baro_steps_count(s), put = 0;
+    struct hidden hidden = {0};
     unsigned flags = 0;
     for (size_t k = 0; k < COLUMNS; k++) {
         table_text(&t, columns[k].title);
@@ -291,11 +307,8 @@ static void put_steps(const struct baro_steps *s, size_t most, unsigned width, b
         t.right[i] = true;
     table_text(&t, "step");
     for (size_t i = 0; i < n; i++) {
-        struct baro_value v;
         if (most && (put >= most || !is_shown(s, i))) {
-            baro_steps_value(s, i, baro_steps_fact_find("responsible_ns"), &v);
-            hidden_ns += v.u64;
-            hidden += v.u64 > 0;
+            hide(&hidden, s, i);
             continue;
         }
         flags |= put_step(&t, s, i);
@@ -304,7 +317,7 @@ static void put_steps(const struct baro_steps *s, size_t most, unsigned width, b
     table_print(&t, width, ret);
     table_done(&t);
     size_t from = ret->len;
-    put_notes(s, hidden, hidden_ns, flags, ret);
+    put_notes(s, &hidden, flags, ret);
     if (!utf8)
         text_ascii(ret, from);
     if (width && ret->len > from)
