@@ -84,8 +84,11 @@ void limit_put_use(const struct limit_reached *l, size_t holders, struct buf *re
     buf_str(ret, ": ");
     limit_put_value(l->kind, l->value, ret);
     buf_str(ret, l->kind == LIMIT_CPU ? " of CPU time" : "");
+    /* The kernel acts at once: the processes were read before. Example: 240 MB, and python3 had 138 MB 0.1 s earlier.
+     */
+    const char *first = l->kind == LIMIT_MEMORY ? "; largest when last read: " : "; largest: ";
     for (size_t i = 0; i < l->n_holders && i < holders; i++) {
-        buf_printf(ret, "%s%s ", i ? ", " : "; largest: ", *l->holder[i].name ? l->holder[i].name : "(not known)");
+        buf_printf(ret, "%s%s ", i ? ", " : first, *l->holder[i].name ? l->holder[i].name : "(not known)");
         limit_put_value(l->kind, l->holder[i].value, ret);
     }
 }
