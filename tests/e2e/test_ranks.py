@@ -66,6 +66,24 @@ def test_what_is_no_conversion_is_one_line(run, work, pattern):
     assert not (work / "ran").exists()
 
 
+def test_what_is_found_elsewhere_is_not_of_the_recorders_job(run, work, v1):  # noqa: F811
+    """A launcher's variables are those of the job that it has started: of this command, or of a process that starts a
+    recorder for itself, as Python does; not of a group or of processes that are found by their names."""
+    environment = {**RANK, "SLURM_JOB_ID": "99", "SLURMD_NODENAME": "n7"}
+    group = v1("memory")
+    target = run.popen("run", "-q", "-o", work / "of-it.baro", "--", "sleep", "60.25", before=group.enter)
+    for name, options in {"group": ["--cgroup", group.path], "match": ["--match", "sleep 60[.]25"],
+                          "pid": ["--pid", str(target.pid)]}.items():  # fmt: skip
+        run("record", "-q", "-o", work / f"{name}.baro", *options, "--for", "100ms", env=environment, status=0)
+        (tape,) = work.glob(f"{name}*.baro")
+        found = launched(run, tape)
+        own = name == "pid"
+        assert found == {"job_id": "99" if own else None, "step_id": None, "rank": "2" if own else None,
+                         "ranks": 4 if own else None, "node": "n7", "attempt": None}, name  # fmt: skip
+    target.terminate()
+    target.wait(60)
+
+
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="there is no mpirun")
 def test_mpirun_needs_no_option(run, baro, work):
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
