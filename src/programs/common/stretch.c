@@ -27,16 +27,9 @@
 
 /* ---- its edges ---- */
 
-/* Parses a time; "10s" means "+10s". */
 static int parse_edge(const char *option, const char *text, struct baro_tape *tape, uint64_t last_ns,
                       struct moment *ret, struct baro_error *err)
 {
-    char since_start[64];
-    uint64_t ns;
-    if (strcmp(text, "0") != 0 && parse_duration(text, &ns, NULL) == 0 && strlen(text) < sizeof(since_start) - 1) {
-        snprintf(since_start, sizeof(since_start), "+%s", text);
-        text = since_start;
-    }
     struct baro_error inner = BARO_ERROR_INIT;
     int code = moment_on_tape(text, tape, 0, last_ns, ret, &inner);
     if (code == 0 && ret->kind == MOMENT_PEAK)
