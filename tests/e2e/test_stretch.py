@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -166,6 +167,26 @@ def test_a_moment_of_a_folder_names_the_segments_that_it_meets(run, baro, work):
         assert str(files[5]) in said and str(files[1]) not in said, said
     said = run("summary", folder, status=0).stderr
     assert str(files[5]) in said and str(files[1]) in said, said
+
+
+def test_a_moment_in_a_hole_of_a_folder(run, baro, work):
+    """Between segments: the sample before is shown, and it is said between which samples there is none."""
+    source, folder = work / "source.baro", work / "kept"
+    run("run", "-q", "-o", source, "--", "sleep", "2", status=0)
+    tool = pathlib.Path(baro).parent / "tests/e2e/replay_tape"
+    subprocess.run([tool, source, folder, "3000", "300"], check=True)
+    for number in (3, 4):
+        (folder / f"{number:06}.baro").unlink()
+    seconds = [int(r["t_ns"]) / 1e9 for r in rows(run, folder, "job")]
+    before, after = next((a, b) for a, b in zip(seconds, seconds[1:]) if b - a > 100)
+    for at in (before + 10, before + 300, after - 30):
+        for command in ("show", "top"):
+            done = run(command, folder, "--at", f"{at:.3f}s", status=0)
+            said = re.search(r"the tape has no sample between (\+1\dmin\S+s) and (\+20min\S+s)\n", done.stderr)
+            assert said and f"▶ at {said[1]} " in done.stdout, done
+    done = run("show", folder, "--at", f"{at:.3f}s", "--pick", "after", status=0)
+    assert f"▶ at {said[2]} " in done.stdout, done.stdout
+    assert "no sample" not in run("top", folder, "--at", f"{before - 30:.3f}s", status=0).stderr
 
 
 def test_serve_has_the_report_of_a_stretch(baro, work, recorded, edge):
