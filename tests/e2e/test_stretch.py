@@ -39,7 +39,7 @@ def recorded(baro, tmp_path_factory):
     (work / "spin.py").write_text(SPIN)
     for name in ("first", "second"):
         os.symlink(sys.executable, work / name)
-    job = './first -S spin.py 0.4; sleep 0.3; "$BARO" mark second; sleep 0.3; exec ./second -S spin.py 0.5'
+    job = './first -S spin.py 0.4; sleep 0.3; "$BARO" mark second; sleep 0.3; sh -c "kill -9 \\$\\$"; exec ./second -S spin.py 0.5'
     argv = [baro, "run", "-q", "-i", "50ms", "--overhead", "off", "-o", "run.baro", "--", "sh", "-c", job]
     subprocess.run(argv, cwd=work, env={**os.environ, "BARO": str(baro)}, check=True)
     return work / "run.baro"
@@ -118,8 +118,12 @@ def test_by_of_a_stretch(run, recorded, edge):
 def test_what_moved(run, recorded, edge):
     text = run("diff", recorded, "--at", f"+{edge / 1e9 + 0.2:.3f}s", status=0).stdout
     assert "against" in text.splitlines()[0]
-    moved = json.loads(run("diff", "--json", recorded, "--at", f"+{edge / 1e9:.3f}s", status=0).stdout)["moved"]
+    found = json.loads(run("diff", "--json", recorded, "--at", f"+{edge / 1e9:.3f}s", status=0).stdout)
+    moved, (killed,) = found["moved"], found["events"]
     assert len(moved) <= 3 and "second" in [m["name"] for m in moved]
+    assert "killed" in text and killed["text"] in text and killed["event"] == "killed" and killed["times"] == 1
+    assert edge < killed["t_ns"] == killed["last_t_ns"] < edge + 10e9
+    assert found["pressure"].keys() == {"cpu", "memory", "io"} and found["filesystems"] == []
     half = edge / 1e9
     two = run("diff", recorded, "--before", f"start-+{half:.3f}s", "--after", f"+{half:.3f}s-end", status=0).stdout
     assert "second" in two
@@ -220,3 +224,6 @@ def test_a_file_system_that_was_filled(run, work, tape):
     finally:
         subprocess.run(["umount", mount], check=True)
     assert f"file system {mount}: 0 % to 100 % full" in run("diff", tape, "--at", "+5s", status=0).stdout
+    (found,) = json.loads(run("diff", "--json", tape, "--at", "+5s", status=0).stdout)["filesystems"]
+    assert found["name"] == str(mount)
+    assert found["used_ratio"] == {"before": pytest.approx(0, abs=0.01), "after": pytest.approx(1, abs=0.01)}
