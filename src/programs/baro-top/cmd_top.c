@@ -17,9 +17,6 @@
 #include "programs/common/moment.h"
 
 #define ONCE_HEAD 8
-/* What is read of a folder of segments around the moment of --at. */
-#define SHOWN_BEFORE_NS (600 * NS_PER_SEC)
-#define SHOWN_AFTER_NS (300 * NS_PER_SEC)
 #define ONCE_ROWS 25 /* processes that are printed, unless the user says how many */
 /* The summary and the timeline are finished again after this many times the time that finishing took; at the latest
  * after FINISH_MOST_NS. */
@@ -204,7 +201,7 @@ static int open_tape(struct top *t, const char *name)
     if (status)
         return status;
     t->own = *t->settings;
-    if (reader_around(&t->own, t->feed.path, SHOWN_BEFORE_NS, SHOWN_AFTER_NS, &t->around, &t->err) < 0)
+    if (reader_around(&t->own, t->feed.path, VIEW_BEFORE_NS, VIEW_AFTER_NS, &t->around, &t->err) < 0)
         return cli_fail(t->cli, &t->err);
     snprintf(t->ui.message, sizeof(t->ui.message), "%s", t->around.hole);
     if (t->settings->once || !t->cli->tty) {
