@@ -17,6 +17,7 @@ from serving import Server
 sys.path.insert(0, str(SOURCE / "tests"))
 import tape_reader  # noqa: E402
 
+SPIN_IN_SH = "n=0; while test $n -lt 20000; do n=$((n + 1)); done"
 SPIN = "import sys, time\nwhile time.process_time() < float(sys.argv[1]): pass\n"
 
 
@@ -105,6 +106,21 @@ def test_by_user_and_command(run, recorded):
     assert {"first", "second"} <= {t["name"] for t in found}
     text = run("summary", "--by", "command", recorded, status=0).stdout
     assert text.splitlines()[0].split()[-1] == "task"
+
+
+def test_by_lists_the_largest(run, work, tape):
+    """Of many groups the rest is one line; -v and JSON have all, and so has a list of tasks that the user made."""
+    for i in range(20):
+        os.symlink("/bin/true", work / f"few-{i}")
+    run("run", "-q", "-o", tape, "--", "sh", "-c", f"{SPIN_IN_SH}; for i in {work}/few-*; do $i; done", status=0)
+    all_ = json.loads(run("summary", "--json", "--by", "command", tape, status=0).stdout)["tasks"]
+    lines = run("summary", "--by", "command", tape, status=0).stdout.splitlines()
+    assert len(all_) > 20 and len(lines) < 22
+    assert lines[1].split()[-1] == "sh" and f"{len(all_) - 15} more used " in "\n".join(lines)
+    whole = run("summary", "-v", "--by", "command", tape, status=0).stdout
+    assert all(f"few-{i}\n" in whole for i in range(20)) and " more used" not in whole
+    tasks = [word for i in range(20) for word in ("--task", f"t{i}=few-{i}$")]
+    assert "t19\n" in run("summary", "--by", "task", *tasks, tape, status=0).stdout
 
 
 def test_by_of_a_stretch(run, recorded, edge):
