@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -75,6 +76,9 @@ def test_each_process_is_counted_and_the_total_closes(run, tape, work, cgroup):
     last = {b["name"] + b["label"] + str(b["cgroup"]): b["processes"] for b in briefs if b["name"] == "was-brief"}
     assert sum(last.values()) + sum(e["name"] == "was-brief" for e in exits) == BRIEF
     assert command(s, "was-brief")["processes"] == BRIEF and command(s, "lived-before")["processes"] == 1
+    text = run("show", tape, status=0).stdout
+    assert re.search(r"^brief lives so far, those with most CPU time first:\n +[\d,]+× \S+ of \S+: ", text, re.M), text
+    assert "io_read_bytes" not in text
     burner = next(e for e in exits if e["name"] == "burner")
     assert burner["signal"] == signal.SIGKILL and burner["cpu_ns"] >= 200_000_000 and burner["cgroup"].startswith("/")
 

@@ -129,6 +129,11 @@ def test_tapes_that_are_not_whole(check, run, work, job):
     assert told["runs_unread"] == 1 and any("junk.baro" in note for note in told["notes"])
     assert found["cpu<100s"]["why"] == "1 of 2 runs have no value" and found["cpu<100s"]["answer"] == "unknown"
     assert found["processes<2"]["answer"] == "broken"
+    (work / "nothing.baro").write_bytes(b"")
+    assert run("check", "--max", "cpu<100s", junk, status=2).stderr == f"baro check: {junk} is not a tape\n"
+    line = run("check", "--max", "cpu<100s", "--junit", work / "j.xml", junk, work / "nothing.baro", status=2).stderr
+    assert line == f"baro check: none of the 2 tapes can be read: {junk} is not a tape\n", line
+    assert not (work / "j.xml").exists()
     run("run", "-q", "-o", work / "killed.baro", "--", "sh", "-c", "kill -9 $$")
     told, found = check(work / "killed.baro", limits=["cpu<100s", "status<=0"], status=1)
     assert found["cpu<100s"]["answer"] == "unknown" and "a signal ended" in told["notes"][0]

@@ -66,6 +66,24 @@ def test_what_is_no_conversion_is_one_line(run, work, pattern):
     assert not (work / "ran").exists()
 
 
+def test_what_is_found_elsewhere_is_not_of_the_recorders_job(run, work, v1):  # noqa: F811
+    """A launcher's variables are those of the job that it has started: of this command, or of a process that starts a
+    recorder for itself, as Python does; not of a group or of processes that are found by their names."""
+    environment = {**RANK, "SLURM_JOB_ID": "99", "SLURMD_NODENAME": "n7"}
+    group = v1("memory")
+    target = run.popen("run", "-q", "-o", work / "of-it.baro", "--", "sleep", "60.25", before=group.enter)
+    for name, options in {"group": ["--cgroup", group.path], "match": ["--match", "sleep 60[.]25"],
+                          "pid": ["--pid", str(target.pid)]}.items():  # fmt: skip
+        run("record", "-q", "-o", work / f"{name}.baro", *options, "--for", "100ms", env=environment, status=0)
+        (tape,) = work.glob(f"{name}*.baro")
+        found = launched(run, tape)
+        own = name == "pid"
+        assert found == {"job_id": "99" if own else None, "step_id": None, "rank": "2" if own else None,
+                         "ranks": 4 if own else None, "node": "n7", "attempt": None}, name  # fmt: skip
+    target.terminate()
+    target.wait(60)
+
+
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="there is no mpirun")
 def test_mpirun_needs_no_option(run, baro, work):
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -278,6 +296,54 @@ def test_advice_is_for_all_ranks(run, baro, work, srun):
     text = run("advise", folder, status=0).stdout
     assert "After one run of 7 ranks on 4 nodes" in text and "1 of 8 ranks: 3" in text
     assert "--ntasks=8\n" in text and "--ntasks-per-node" not in text
+
+
+HOLD = "import time; x = bytearray({}000000); time.sleep(1.2)"
+
+
+@pytest.fixture
+def four(run, work):
+    """The tapes of 4 ranks on 2 nodes."""
+    ranks = [
+        run.popen("run", "-q", "-o", f"{work}/ranks/%r.baro", "--", sys.executable, "-S", "-c", HOLD.format(size),
+                  env={**RANK, "OMPI_COMM_WORLD_RANK": str(i), "SLURMD_NODENAME": f"n{i // 2}"})
+        for i, size in enumerate((50, 60, 70, 80))
+    ]  # fmt: skip
+    assert [r.wait(60) for r in ranks] == [0] * 4
+    return work / "ranks"
+
+
+@pytest.mark.parametrize("of", [1, 3])
+def test_a_rank_whose_memory_is_not_known_is_no_zero(run, four, of):
+    """The sum of its node has a mark, and it is said of how many ranks it is not known, also in the lines for Slurm."""
+    whole, n = (four / f"{of}.baro").read_bytes(), 0
+    assert "not known" not in run("advise", four, status=0).stdout
+    while True:  # the recorder was killed before the first sample
+        n += 50
+        (four / f"{of}.baro").write_bytes(whole[:n])
+        if run("summary", four / f"{of}.baro").returncode == 0:
+            break
+    assert run.summary(four / f"{of}.baro")["limits"]["memory_peak_bytes"] is None
+    text = " ".join(run("advise", four, status=0).stdout.split())
+    assert "of 1 rank it is not known" in text and "the most had rank 0" not in text
+    if of == 1:
+        assert "the 2 ranks of n1 needed ≤" in text
+    else:
+        assert "the 2 ranks of n0 needed ≤" in text and "the most had rank 2 on n1" in text
+    assert "# --mem may be too low: what 1 of 4 ranks needed is not known" in run("advise", "--for", "slurm", four).stdout
+    nodes = json.loads(run("advise", "--json", four, status=0).stdout)["nodes"]
+    assert [node["memory_mark"] for node in nodes] == (["lower_bound", "upper_bound"] if of == 1 else ["upper_bound", "lower_bound"])
+
+
+def test_advice_after_one_rank_says_so(run, four):
+    """What it needs is no part of a node's memory, and no --mem."""
+    text = run("advise", four / "2.baro", status=0).stdout
+    assert "rank 2 of 4 alone" in " ".join(text.split())
+    lines = run("advise", "--for", "slurm", four / "2.baro", status=0).stdout
+    found = json.loads(run("advise", "--json", four / "2.baro", status=0).stdout)
+    mib = found["ask"]["memory_bytes"] / found["ask"]["cores"] / (1 << 20)
+    assert f"--mem-per-cpu={mib:.0f}M\n" in lines and "--mem=" not in lines
+    assert found["rank"] == 2
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")

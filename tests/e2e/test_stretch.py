@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ from serving import Server
 sys.path.insert(0, str(SOURCE / "tests"))
 import tape_reader  # noqa: E402
 
+SPIN_IN_SH = "n=0; while test $n -lt 20000; do n=$((n + 1)); done"
 SPIN = "import sys, time\nwhile time.process_time() < float(sys.argv[1]): pass\n"
 
 
@@ -38,7 +40,7 @@ def recorded(baro, tmp_path_factory):
     (work / "spin.py").write_text(SPIN)
     for name in ("first", "second"):
         os.symlink(sys.executable, work / name)
-    job = './first -S spin.py 0.4; sleep 0.3; "$BARO" mark second; sleep 0.3; exec ./second -S spin.py 0.5'
+    job = './first -S spin.py 0.4; sleep 0.3; "$BARO" mark second; sleep 0.3; sh -c "kill -9 \\$\\$"; exec ./second -S spin.py 0.5'
     argv = [baro, "run", "-q", "-i", "50ms", "--overhead", "off", "-o", "run.baro", "--", "sh", "-c", job]
     subprocess.run(argv, cwd=work, env={**os.environ, "BARO": str(baro)}, check=True)
     return work / "run.baro"
@@ -106,6 +108,21 @@ def test_by_user_and_command(run, recorded):
     assert text.splitlines()[0].split()[-1] == "task"
 
 
+def test_by_lists_the_largest(run, work, tape):
+    """Of many groups the rest is one line; -v and JSON have all, and so has a list of tasks that the user made."""
+    for i in range(20):
+        os.symlink("/bin/true", work / f"few-{i}")
+    run("run", "-q", "-o", tape, "--", "sh", "-c", f"{SPIN_IN_SH}; for i in {work}/few-*; do $i; done", status=0)
+    all_ = json.loads(run("summary", "--json", "--by", "command", tape, status=0).stdout)["tasks"]
+    lines = run("summary", "--by", "command", tape, status=0).stdout.splitlines()
+    assert len(all_) > 20 and len(lines) < 22
+    assert lines[1].split()[-1] == "sh" and f"{len(all_) - 15} more used " in "\n".join(lines)
+    whole = run("summary", "-v", "--by", "command", tape, status=0).stdout
+    assert all(f"few-{i}\n" in whole for i in range(20)) and " more used" not in whole
+    tasks = [word for i in range(20) for word in ("--task", f"t{i}=few-{i}$")]
+    assert "t19\n" in run("summary", "--by", "task", *tasks, tape, status=0).stdout
+
+
 def test_by_of_a_stretch(run, recorded, edge):
     at = ("--from", f"+{edge / 1e9:.9f}s")
     tasks = json.loads(run("summary", "--json", "--by", "command", recorded, *at, status=0).stdout)["tasks"]
@@ -117,8 +134,12 @@ def test_by_of_a_stretch(run, recorded, edge):
 def test_what_moved(run, recorded, edge):
     text = run("diff", recorded, "--at", f"+{edge / 1e9 + 0.2:.3f}s", status=0).stdout
     assert "against" in text.splitlines()[0]
-    moved = json.loads(run("diff", "--json", recorded, "--at", f"+{edge / 1e9:.3f}s", status=0).stdout)["moved"]
+    found = json.loads(run("diff", "--json", recorded, "--at", f"+{edge / 1e9:.3f}s", status=0).stdout)
+    moved, (killed,) = found["moved"], found["events"]
     assert len(moved) <= 3 and "second" in [m["name"] for m in moved]
+    assert "killed" in text and killed["text"] in text and killed["event"] == "killed" and killed["times"] == 1
+    assert edge < killed["t_ns"] == killed["last_t_ns"] < edge + 10e9
+    assert found["pressure"].keys() == {"cpu", "memory", "io"} and found["filesystems"] == []
     half = edge / 1e9
     two = run("diff", recorded, "--before", f"start-+{half:.3f}s", "--after", f"+{half:.3f}s-end", status=0).stdout
     assert "second" in two
@@ -168,6 +189,26 @@ def test_a_moment_of_a_folder_names_the_segments_that_it_meets(run, baro, work):
     assert str(files[5]) in said and str(files[1]) in said, said
 
 
+def test_a_moment_in_a_hole_of_a_folder(run, baro, work):
+    """Between segments: the sample before is shown, and it is said between which samples there is none."""
+    source, folder = work / "source.baro", work / "kept"
+    run("run", "-q", "-o", source, "--", "sleep", "2", status=0)
+    tool = pathlib.Path(baro).parent / "tests/e2e/replay_tape"
+    subprocess.run([tool, source, folder, "3000", "300"], check=True)
+    for number in (3, 4):
+        (folder / f"{number:06}.baro").unlink()
+    seconds = [int(r["t_ns"]) / 1e9 for r in rows(run, folder, "job")]
+    before, after = next((a, b) for a, b in zip(seconds, seconds[1:]) if b - a > 100)
+    for at in (before + 10, before + 300, after - 30):
+        for command in ("show", "top"):
+            done = run(command, folder, "--at", f"{at:.3f}s", status=0)
+            said = re.search(r"the tape has no sample between (\+1\dmin\S+s) and (\+20min\S+s)\n", done.stderr)
+            assert said and f"▶ at {said[1]} " in done.stdout, done
+    done = run("show", folder, "--at", f"{at:.3f}s", "--pick", "after", status=0)
+    assert f"▶ at {said[2]} " in done.stdout, done.stdout
+    assert "no sample" not in run("top", folder, "--at", f"{before - 30:.3f}s", status=0).stderr
+
+
 def test_serve_has_the_report_of_a_stretch(baro, work, recorded, edge):
     folder = work / "tapes"
     folder.mkdir()
@@ -199,3 +240,6 @@ def test_a_file_system_that_was_filled(run, work, tape):
     finally:
         subprocess.run(["umount", mount], check=True)
     assert f"file system {mount}: 0 % to 100 % full" in run("diff", tape, "--at", "+5s", status=0).stdout
+    (found,) = json.loads(run("diff", "--json", tape, "--at", "+5s", status=0).stdout)["filesystems"]
+    assert found["name"] == str(mount)
+    assert found["used_ratio"] == {"before": pytest.approx(0, abs=0.01), "after": pytest.approx(1, abs=0.01)}

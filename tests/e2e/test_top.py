@@ -15,10 +15,23 @@ import time
 
 import pytest
 
+import conftest
 from conftest import PATIENCE, poll
 from wrapping import children, comm, state
 
 STTY = "stty -a | md5sum"
+
+
+def test_what_happened_is_what_is_near(run, baro, work):
+    """Printed, the list has what happened from ten minutes before the moment to five minutes after it."""
+    lines = ["process 7 job cpu=0", *(f"begin {t}000 at-{t}" for t in range(0, 7200, 300))]
+    lines += [f"sample {t}000" for t in range(0, 7200, 100)]
+    lines = sorted(lines, key=lambda line: int(line.split()[1]) if line[0] in "bs" else 0)
+    subprocess.run([conftest.beside(baro, "write_tape"), work / "long.baro"], input="\n".join(lines), text=True, check=True)
+    text = run("top", "--at", "1h", work / "long.baro", status=0).stdout
+    said = text[text.index("WHAT HAPPENED"):]
+    assert re.findall(r"at-\d+", said) == ["at-3900", "at-3600", "at-3300", "at-3000"]
+    assert said.endswith("(20 more, before and after: baro export -e event, -e phase)\n"), said
 
 
 class Screen:

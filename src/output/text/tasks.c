@@ -9,6 +9,7 @@
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"
 #include "output/rows/wrap.h"
+#include "output/text/lines.h"
 #include "output/text/read_fact.h"
 
 size_t report_tasks_count(const struct baro_summary *s)
@@ -143,7 +144,29 @@ static void put_failures(const struct baro_summary *s, struct buf *ret)
     }
 }
 
-void report_tasks_text(const struct baro_summary *s, int width, bool utf8, struct buf *ret)
+/* "12 more used 312 ms of CPU time; the largest had 1.20 GB (all: -v)": of the tasks from n on. */
+static void put_rest(const struct baro_summary *s, const size_t *order, size_t n, struct buf *ret)
+{
+    uint64_t cpu_ns = 0;
+    unsigned flags = 0;
+    struct baro_value rss = {.absent = BARO_ABSENT_UNKNOWN};
+    size_t all = report_tasks_count(s);
+    for (size_t i = n; i < all; i++) {
+        struct baro_value cpu = report_row(s, "tasks", "cpu_ns", order[i]),
+                          held = report_row(s, "tasks", "rss_peak_bytes", order[i]);
+        cpu_ns += cpu.absent ? 0 : cpu.u64;
+        flags |= cpu.absent ? BARO_VALUE_LOWER_BOUND : cpu.flags;
+        if (!held.absent && (rss.absent || held.u64 > rss.u64))
+            rss = held;
+    }
+    buf_printf(ret, "%zu more used %s%s of CPU time", all - n, baro_value_prefix(flags, BARO_PREFIX_SYMBOL),
+               DURATION(cpu_ns));
+    if (!rss.absent)
+        buf_printf(ret, "; the largest had %s", MARKED(rss, fmt_bytes));
+    buf_str(ret, " (all: -v)\n");
+}
+
+void report_tasks_text(const struct baro_summary *s, size_t most, int width, bool utf8, struct buf *ret)
 {
     /* In a narrow terminal these go first, in this order. */
     static const char *const drop[] = {"samples", "cores/proc", "user",   "system", "pss", "write", "read",
@@ -171,10 +194,13 @@ void report_tasks_text(const struct baro_summary *s, int width, bool utf8, struc
     }
     table_text(&t, "task");
     n = order ? report_tasks_order(s, order, n) : n;
-    for (size_t i = 0; i < n; i++)
+    most = order && most && most < n ? most : n;
+    for (size_t i = 0; i < most; i++)
         bound |= put_task(&t, s, order ? order[i] : i, shown);
     table_print(&t, (unsigned)width, ret);
     size_t from = ret->len;
+    if (most < n)
+        put_rest(s, order, most, ret);
     put_failures(s, ret);
     if (bound) {
         buf_str(ret, "≥ at least: some processes were missed, or ended before this was known of them\n");
@@ -193,5 +219,5 @@ void report_tasks_section(const struct baro_summary *s, int width, bool utf8, st
     if (!report_tasks_count(s))
         return;
     buf_byte(ret, '\n');
-    report_tasks_text(s, width, utf8, ret);
+    report_tasks_text(s, 0, width, utf8, ret);
 }

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 
 size_t report_tasks_count(const struct baro_summary *s);
-/* The task with the most CPU time comes first. */
-void report_tasks_text(const struct baro_summary *s, int width, bool utf8, struct buf *ret);
+/* The task with the most CPU time comes first. most: of more, the others are one line; 0: all. */
+void report_tasks_text(const struct baro_summary *s, size_t most, int width, bool utf8, struct buf *ret);
 /* The same after other parts of a summary; nothing if there are no tasks. */
 void report_tasks_section(const struct baro_summary *s, int width, bool utf8, struct buf *ret);
 

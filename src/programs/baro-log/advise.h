@@ -8,8 +8,8 @@
 #include "programs/common/rank_tapes.h"
 
 /* Lines to paste into what starts jobs. system: one of them; NULL: all, each after its name. A number that is not known
- * is left out. */
-void advise_lines(const struct baro_advice *a, const char *system, struct buf *ret);
+ * is left out. is_rank: it is for one of several ranks, so that its memory is not that of a node. */
+void advise_lines(const struct baro_advice *a, const char *system, bool is_rank, struct buf *ret);
 
 /* "1.25 core-hours" */
 void advise_put_hours(double hours, const char *what, struct buf *ret);

@@ -7,8 +7,9 @@
 #include "programs/baro-log/advise.h"
 
 /* Parts between | are left out where the value in { } is not known: C cores, P percent of a core, M MiB, B megabytes, T
- * minutes, S seconds. Slurm's and systemd's M, Kubernetes' Mi, Docker's m and Nextflow's MB are MiB; Snakemake's mem_mb
- * has 1,000,000 bytes. Kubernetes: a limit of cores would throttle the job, and gains nothing. */
+ * minutes, S seconds, R MiB for a core. Slurm's and systemd's M, Kubernetes' Mi, Docker's m and Nextflow's MB are MiB;
+ * Snakemake's mem_mb has 1,000,000 bytes. Kubernetes: a limit of cores would throttle the job, and gains nothing. */
+static const char slurm_rank[] = "#SBATCH --cpus-per-task={C}\n|#SBATCH --mem-per-cpu={R}M\n|#SBATCH --time={T}\n";
 static const struct {
     const char *word, *name, *lines;
 } systems[] = {
@@ -29,6 +30,7 @@ static double value_of(const struct baro_advice *a, char letter)
     case 'C': return a->cores;
     case 'P': return a->cores * 100;
     case 'M': return a->memory_bytes / 1048576;
+    case 'R': return a->memory_bytes / 1048576 / a->cores;
     case 'B': return a->memory_bytes / 1e6;
     case 'T': return a->time_ns / 60e9;
     default: return a->time_ns / 1e9;
@@ -65,13 +67,13 @@ static void put_lines(const struct baro_advice *a, const char *lines, bool is_in
     }
 }
 
-void advise_lines(const struct baro_advice *a, const char *system, struct buf *ret)
+void advise_lines(const struct baro_advice *a, const char *system, bool is_rank, struct buf *ret)
 {
     for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++) {
         if (system && strcmp(system, systems[i].word) != 0)
             continue;
         if (!system)
             buf_printf(ret, "%s\n", systems[i].name);
-        put_lines(a, systems[i].lines, !system, ret);
+        put_lines(a, i == 0 && is_rank ? slurm_rank : systems[i].lines, !system, ret);
     }
 }

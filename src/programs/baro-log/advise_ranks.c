@@ -19,12 +19,15 @@
 struct ranks_advice {
     const struct ranks *r;
     struct node_need {
-        double memory_bytes, at_most_bytes; /* NAN: how much more is not known */
+        double memory_bytes, at_most_bytes; /* at_most: NAN: how much more is not known */
+        size_t known;                       /* the ranks whose memory is in these sums */
     } * node;
     double *cores; /* of each rank; NAN: not known */
     size_t cores_known, cores_rank, memory_rank, memory_node,
         uniform; /* positions; ranks of each node; 0: they differ */
     size_t partial, failed, out_of_memory;
+    size_t memory_known;       /* ranks of whose memory something is known */
+    size_t memory_lacking;     /* ranks of whose memory not all is known */
     struct baro_need need;     /* of the job: the cores of a rank, the memory of a node */
     struct baro_advice advice; /* the same */
     struct baro_advice each;   /* what a rank alone should ask for, where it is a container */
@@ -52,14 +55,19 @@ static void add_rank(struct ranks_advice *a, size_t i)
     const struct baro_need *n = &at->need;
     struct node_need *node = &a->node[at->node];
     double cores = cores_of(a->r, at);
-    node->memory_bytes += n->memory_bytes > 0 ? n->memory_bytes : 0;
+    if (n->memory_bytes > 0) {
+        node->known++;
+        a->memory_known++;
+        node->memory_bytes += n->memory_bytes;
+        a->memory_rank = a->r->at[a->memory_rank].need.memory_bytes >= n->memory_bytes ? a->memory_rank : i;
+    }
     node->at_most_bytes += n->memory_at_most_bytes;
-    a->memory_rank = n->memory_bytes > a->r->at[a->memory_rank].need.memory_bytes ? i : a->memory_rank;
     if (cores >= 1) {
         a->cores[a->cores_known++] = cores;
         a->cores_rank = a->need.cores >= cores ? a->cores_rank : i;
         a->need.cores = a->need.cores >= cores ? a->need.cores : cores;
     }
+    a->memory_lacking += n->flags & BARO_NEED_PARTIAL || !(n->memory_bytes > 0);
     a->partial += (n->flags & BARO_NEED_PARTIAL) != 0;
     a->failed += (n->flags & BARO_NEED_FAILED) != 0;
     a->out_of_memory += (n->flags & BARO_NEED_MEMORY_BOUND) != 0;
@@ -75,7 +83,7 @@ static void add_waste(struct ranks_advice *a, size_t i)
     double hours = (double)ranks_wall_ns(a->r) / 3600e9, cores = n->cores_allowed * hours - n->cpu_ns / 3600e9,
            bytes = n->memory_allowed - a->node[i].memory_bytes;
     a->core_hours += cores > 0 ? cores : 0;
-    a->gb_hours += n->is_shared && bytes > 0 ? bytes * hours / 1e9 : 0;
+    a->gb_hours += n->is_shared && bytes > 0 && a->node[i].known == n->ranks ? bytes * hours / 1e9 : 0;
 }
 
 static int advise(struct ranks_advice *a, struct baro_error *err)
@@ -114,8 +122,17 @@ static double mib_per_core(const struct ranks_advice *a)
 {
     double most = 0, margin = a->advice.memory_bytes / a->need.memory_bytes;
     for (size_t i = 0; i < a->r->n_nodes; i++)
-        most = fmax(most, a->node[i].memory_bytes / (double)a->r->node[i].ranks);
+        most = fmax(most, a->node[i].memory_bytes / (double)a->node[i].known); /* of 0 / 0 the other one */
     return ceil(most * margin / a->advice.cores / MIB);
+}
+
+/* Ranks may have had their peaks at different moments; and the sum lacks those whose memory is not known. */
+static unsigned memory_flags(const struct ranks_advice *a, size_t node)
+{
+    const struct rank_node *n = &a->r->node[node];
+    size_t known = a->node[node].known;
+    bool is_least = known < n->ranks || (n->ranks > 1 && n->needed_flags & BARO_VALUE_LOWER_BOUND);
+    return (is_least ? BARO_VALUE_LOWER_BOUND : 0u) | (known > 1 ? BARO_VALUE_UPPER_BOUND : 0u);
 }
 
 /* ---- text ---- */
@@ -151,10 +168,7 @@ static void put_memory(const struct ranks_advice *a, struct buf *b)
     buf_printf(b, " for a node: the %zu rank%s of ", r->node[a->memory_node].ranks,
                r->node[a->memory_node].ranks == 1 ? "" : "s");
     text_escaped(b, r->node[a->memory_node].name, strlen(r->node[a->memory_node].name));
-    if (r->node[a->memory_node].ranks > 1) /* at different moments */
-        buf_str(b, r->node[a->memory_node].needed_flags & BARO_VALUE_LOWER_BOUND ? " needed ≈" : " needed ≤");
-    else
-        buf_str(b, " needed ");
+    buf_printf(b, " needed %s", baro_value_prefix(memory_flags(a, a->memory_node), BARO_PREFIX_SYMBOL));
     fmt_bytes(b, (uint64_t)a->need.memory_bytes);
     if (a->need.memory_at_most_bytes > 1.2 * a->need.memory_bytes) {
         buf_str(b, "; it may have been ");
@@ -164,6 +178,9 @@ static void put_memory(const struct ranks_advice *a, struct buf *b)
     put_place(r, a->memory_rank, b);
     buf_str(b, ", ");
     fmt_bytes(b, (uint64_t)(largest > 0 ? largest : 0));
+    if (a->memory_known < r->n)
+        buf_printf(b, "; of %zu rank%s it is not known", r->n - a->memory_known,
+                   r->n - a->memory_known == 1 ? "" : "s");
 }
 
 static void put_time(const struct ranks_advice *a, struct buf *b)
@@ -207,6 +224,7 @@ static void put_slurm(const struct ranks_advice *a, const char *indent, struct b
 {
     const struct baro_advice *is = &a->advice;
     uint32_t count = a->r->count ? a->r->count : (uint32_t)a->r->n;
+    size_t lacking = a->memory_lacking + (count > a->r->n ? count - a->r->n : 0);
     buf_printf(b, "%s#SBATCH --nodes=%zu\n%s#SBATCH --ntasks=%u\n", indent, a->r->n_nodes, indent, count);
     if (a->uniform && a->r->n == count)
         buf_printf(b, "%s#SBATCH --ntasks-per-node=%zu\n", indent, a->uniform);
@@ -214,6 +232,8 @@ static void put_slurm(const struct ranks_advice *a, const char *indent, struct b
         buf_printf(b, "%s#SBATCH --cpus-per-task=%.0f\n", indent, is->cores);
     if (is->memory_bytes > 0)
         buf_printf(b, "%s#SBATCH --mem=%.0fM\n", indent, is->memory_bytes / MIB);
+    if (is->memory_bytes > 0 && lacking)
+        buf_printf(b, "%s# --mem may be too low: what %zu of %u ranks needed is not known\n", indent, lacking, count);
     if (is->time_ns > 0)
         buf_printf(b, "%s#SBATCH --time=%.0f\n", indent, ceil(is->time_ns / 60e9));
     if (is->cores >= 1 && is->memory_bytes > 0)
@@ -279,7 +299,9 @@ static void put_json(const struct ranks_advice *a, struct buf *out)
         json_begin(&j, '{');
         json_key_text(&j, "node", a->r->node[i].name);
         json_key_u64(&j, "ranks", a->r->node[i].ranks);
-        json_key_double(&j, "memory_bytes", a->node[i].memory_bytes);
+        json_key_u64(&j, "memory_known_ranks", a->node[i].known);
+        json_key_double(&j, "memory_bytes", a->node[i].known ? a->node[i].memory_bytes : NAN);
+        json_key_text(&j, "memory_mark", baro_value_mark(memory_flags(a, i)));
         json_key_double(&j, "memory_at_most_bytes", a->node[i].at_most_bytes);
         json_end(&j, '}');
     }
@@ -315,7 +337,7 @@ int advise_ranks(const struct cli *cli, const struct settings *s, const struct r
     else if (code >= 0 && strcmp(s->log.for_what, "slurm") == 0)
         put_slurm(&a, "", ret);
     else if (code >= 0)
-        advise_lines(&a.each, s->log.for_what, ret);
+        advise_lines(&a.each, s->log.for_what, true, ret);
     free(a.node);
     free(a.cores);
     ranks_done(&r);

@@ -8,7 +8,9 @@
 
 #include "base/error.h"
 #include "base/fmt.h"
+#include "output/ranks/ranks.h"
 #include "output/rows/wrap.h"
+#include "output/text/read_fact.h"
 #include "programs/baro-log/advise.h"
 #include "programs/baro-log/log.h"
 
@@ -25,9 +27,23 @@ struct advising {
     size_t n, unread, partial, is_short, open, neighbours;
     struct baro_advice advice;
     bool is_mixed;
+    uint32_t rank, ranks; /* of the last run; ranks 0: it is all of its job */
 };
 
 /* ---- which runs ---- */
+
+/* Is the run one of several ranks? */
+static void find_rank(struct advising *a, const struct tape_row *row)
+{
+    struct baro_tape *tape;
+    if (tape_row_open(row, FIGURES_EACH_MOST, &tape, NULL) < 0)
+        return;
+    const struct baro_header *h = baro_tape_header(tape);
+    uint64_t ranks = report_header(h, "ranks").u64;
+    if (ranks_number(report_header(h, "rank").text, &a->rank) && ranks != 1)
+        a->ranks = ranks ? (uint32_t)ranks : UINT32_MAX; /* how many there are is not known */
+    baro_tape_close(tape);
+}
 
 static int read_needs(struct advising *a, struct baro_error *err)
 {
@@ -51,6 +67,8 @@ static int read_needs(struct advising *a, struct baro_error *err)
         line = rows->at[i].head->line;
         a->need[a->n++] = &f->need;
     }
+    if (rows->n > from)
+        find_rank(a, &rows->at[rows->n - 1]);
     a->advice = (struct baro_advice)BARO_ADVICE_INIT;
     int code = baro_advise(a->need, a->n, a->log.settings->log.risk, &a->advice);
     if (code == BARO_E_RANGE)
@@ -352,6 +370,15 @@ static void put_doubts(const struct advising *a, struct buf *b)
         put_line(a, "note", "it was seen once: another input may need more", b);
     if (RANGE(a, wall_ns).most < SHORT_NS)
         put_line(a, "note", "no run took 30 s: that is little to go by", b);
+    if (a->ranks) {
+        struct buf rank = {0};
+        buf_printf(&rank, "this is for rank %u", a->rank);
+        if (a->ranks < UINT32_MAX)
+            buf_printf(&rank, " of %u", a->ranks);
+        buf_str(&rank, " alone; a folder of the tapes of all ranks says what a node needs");
+        advise_put_line(a->log.cli, "note", &rank, b);
+        buf_done(&rank);
+    }
     if (a->is_mixed)
         put_line(a, "note", "these are different commands; --command REGEX tells them apart", b);
 }
@@ -381,7 +408,7 @@ static void put_text(const struct advising *a, struct buf *b)
     }
     put_doubts(a, b);
     buf_byte(b, '\n');
-    advise_lines(&a->advice, NULL, b);
+    advise_lines(&a->advice, NULL, a->ranks, b);
 }
 
 /* ---- JSON ---- */
@@ -402,6 +429,8 @@ static void put_json(const struct advising *a, struct buf *out)
     json_begin(&j, '{');
     json_key_u64(&j, "format", 1);
     json_key_u64(&j, "runs", a->advice.runs);
+    json_key(&j, "rank");
+    json_u64_or_null(&j, a->ranks, a->rank);
     json_key_begin(&j, "ask", '{');
     json_key_double(&j, "cores", a->advice.cores);
     json_key_double(&j, "memory_bytes", a->advice.memory_bytes);
@@ -458,7 +487,7 @@ int cmd_advise(struct cli *cli, const struct settings *s, char **argv)
         if (code >= 0 && s->json)
             put_json(&a, &out);
         else if (code >= 0 && s->log.for_what)
-            advise_lines(&a.advice, s->log.for_what, &out);
+            advise_lines(&a.advice, s->log.for_what, a.ranks, &out);
         else if (code >= 0)
             put_text(&a, &out);
     }

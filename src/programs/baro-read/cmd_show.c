@@ -11,7 +11,6 @@
 #include "output/text/read_fact.h"
 #include "programs/baro-read/show.h"
 #include "programs/baro-top/view.h"
-#include "programs/common/stretch.h"
 
 #define READINGS_BACK 8 /* a reading may have a time a little later than its sample */
 #define HEAD_ROWS 8
@@ -54,7 +53,8 @@ static int find_moment(struct show *w, uint64_t last_ns)
     }
     w->asked_ns = m.kind == MOMENT_START ? (int64_t)w->feed.first_ns : m.kind == MOMENT_END ? (int64_t)last_ns : m.ns;
     w->tolerance_ns = moment_tolerance(&m);
-    if (moment_outside(w->settings->at, &m, baro_tape_header(w->feed.tape), end_ns, &w->err) < 0)
+    if (w->settings->at != w->around.at &&
+        moment_outside(w->settings->at, &m, baro_tape_header(w->feed.tape), end_ns, &w->err) < 0)
         return cli_failf(w->cli, "--at %s", w->err.text);
     return 0;
 }
@@ -269,7 +269,6 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
 {
     static struct show w;
     static struct settings own;
-    static struct stretch_around texts;
     struct reader_path path;
     struct moment checked;
     own = *s;
@@ -284,9 +283,11 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
     if (s->json && s->count)
         return cli_failf(cli, "--top and --json exclude each other: JSON has all processes");
     if (reader_find(argv[0], &path, &w.err) < 0 ||
-        reader_around(&own, path.at, SHOWN_BEFORE_NS, SHOWN_AFTER_NS, &texts, &w.err) < 0)
+        reader_around(&own, path.at, SHOWN_BEFORE_NS, SHOWN_AFTER_NS, &w.around, &w.err) < 0)
         return cli_fail(cli, &w.err);
     reader_note_segments(cli, path.at, own.from, own.to);
+    if (*w.around.hole)
+        cli_note(cli, "%s", w.around.hole);
     memcpy(w.feed.path, path.at, sizeof(path.at));
     w.feed.settings = &own;
     ui_init(&w.ui);

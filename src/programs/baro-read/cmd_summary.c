@@ -19,9 +19,9 @@
 #include "programs/common/tape_rows.h"
 #include "programs/common/zone.h"
 
-/* ---- by step ---- */
+#define ROWS_SHOWN 15 /* of steps and of groups, without -v */
 
-#define STEPS_SHOWN 15
+/* ---- by step ---- */
 
 static void print_steps_json(const struct baro_steps *steps, const char *path, struct buf *ret)
 {
@@ -45,7 +45,7 @@ static int summary_steps(struct cli *cli, const struct settings *s, struct baro_
     if (s->json)
         print_steps_json(steps, path, &text);
     else
-        code = report_steps(steps, s->verbose ? 0 : STEPS_SHOWN, (unsigned)cli->width, cli->utf8, &text);
+        code = report_steps(steps, s->verbose ? 0 : ROWS_SHOWN, (unsigned)cli->width, cli->utf8, &text);
     if (code < 0)
         status = cli_failf(cli, "out of memory");
     else
@@ -104,7 +104,7 @@ static int summary_tasks(struct cli *cli, const struct settings *s, struct baro_
     if (s->json)
         print_tasks_json(summary, path, &text);
     else if (report_tasks_count(summary))
-        report_tasks_text(summary, cli->width, cli->utf8, &text);
+        report_tasks_text(summary, s->by == BY_TASK || s->verbose ? 0 : ROWS_SHOWN, cli->width, cli->utf8, &text);
     else
         buf_str(&text, "no tasks; --task NAME=REGEX makes one (`baro help summary`)\n");
     int status = s->json ? cli_out(cli, &text) : cli_out_text(cli, &text);

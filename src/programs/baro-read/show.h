@@ -8,6 +8,7 @@
 #include "programs/baro-top/model.h"
 #include "programs/baro-top/ui.h"
 #include "programs/common/moment.h"
+#include "programs/common/stretch.h"
 #include "programs/common/tape_args.h"
 
 struct show {
@@ -19,6 +20,7 @@ struct show {
     struct ui ui;
     struct users users;
     struct baro_previous *machine_before; /* the reading of the machine before that of the instant */
+    struct stretch_around around;         /* of a folder of segments: what is read */
     bool asked;
     int64_t asked_ns;
     uint64_t tolerance_ns; /* a sample up to this much later is the requested one */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `baro show` says in words. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -236,12 +237,68 @@ static void put_entity_line(const struct show *w, const struct baro_row *e, stru
     say_age(w, read_ns, b);
 }
 
+/* ---- brief lives ---- */
+
+static uint64_t brief_value(const struct baro_row *e, const char *stem)
+{
+    uint64_t v;
+    return baro_row_value(e, baro_metric_find(BARO_KIND_BRIEF, stem), &v) == BARO_PRESENT ? v : 0;
+}
+
+static int by_cpu(const void *a, const void *b)
+{
+    uint64_t x = brief_value(*(const struct baro_row *const *)a, "cpu"),
+             y = brief_value(*(const struct baro_row *const *)b, "cpu");
+    return (x < y) - (x > y);
+}
+
+/* "    31× as of gcc: 203 ms cpu, read 53.2 kB, wrote 2.76 MB, largest 12.3 MB" */
+static void put_brief(const struct baro_row *e, struct buf *b)
+{
+    static const char *const moved[][2] = {{"io_read", "read"}, {"io_write", "wrote"}};
+    const char *least = baro_value_prefix(brief_value(e, "unread") ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL);
+    buf_printf(b, "%6s× ", COUNT(brief_value(e, "processes")));
+    escaped(b, baro_row_name(e));
+    buf_str(b, *baro_row_label(e) ? " of " : "");
+    escaped(b, baro_row_label(e));
+    buf_printf(b, ": %s%s cpu", least, DURATION(brief_value(e, "cpu")));
+    for (int i = 0; i < 2; i++) {
+        uint64_t v = brief_value(e, moved[i][0]);
+        if (v)
+            buf_printf(b, ", %s %s%s", moved[i][1], least, BYTES(v));
+    }
+    if (brief_value(e, "rss_peak"))
+        buf_printf(b, ", largest %s%s", least, BYTES(brief_value(e, "rss_peak")));
+    buf_byte(b, '\n');
+}
+
+/* Processes that were too brief for rows of their own: by name, parent, user and control group. */
+static void put_briefs(const struct show *w, struct buf *b)
+{
+    size_t n = baro_sample_rows(w->instant.now, BARO_KIND_BRIEF);
+    const struct baro_row **row = n ? calloc(n, sizeof(*row)) : NULL;
+    b->failed = b->failed || (n && !row);
+    for (size_t i = 0; row && i < n; i++)
+        row[i] = baro_sample_row(w->instant.now, BARO_KIND_BRIEF, i);
+    if (row) {
+        qsort(row, n, sizeof(*row), by_cpu);
+        buf_str(b, "brief lives so far, those with most CPU time first:\n");
+    }
+    for (size_t i = 0; row && i < n && i < ENTITIES_MOST; i++)
+        put_brief(row[i], b);
+    if (row && n > ENTITIES_MOST)
+        buf_printf(b, "%6zu more rows (baro export --entity brief)\n", n - ENTITIES_MOST);
+    free(row);
+}
+
 void show_kinds(struct show *w, struct buf *b)
 {
     for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(w->feed.tape); kind++) {
         const char *name = baro_tape_kind_name(w->feed.tape, kind);
         bool is_of_gpus = kind == BARO_KIND_GPU || kind == BARO_KIND_GPU_PROCESS; /* they have a list */
-        size_t n = is_of_gpus ? 0 : baro_sample_rows(w->instant.now, kind);
+        if (kind == BARO_KIND_BRIEF)
+            put_briefs(w, b);
+        size_t n = is_of_gpus || kind == BARO_KIND_BRIEF ? 0 : baro_sample_rows(w->instant.now, kind);
         for (size_t i = 0; i < n && i < ENTITIES_MOST; i++)
             put_entity_line(w, baro_sample_row(w->instant.now, kind, i), b);
         if (n > ENTITIES_MOST) {

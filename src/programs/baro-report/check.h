@@ -60,13 +60,14 @@ struct check {
     struct base base;
     struct baro_runset *set;
     struct checked_run {
-        bool is_partial;     /* its values are lower bounds */
-        bool is_elsewhere;   /* not of the base's machine */
-        const char *differs; /* what of the machine: a constant */
-    } * run;                 /* one for each column of the set */
-    size_t cap_runs, unread; /* unread: tapes that can't be read */
-    struct buf notes;        /* lines about tapes; NUL-terminated */
-    bool is_failed;          /* some command ended with another status than 0 */
+        bool is_partial;          /* its values are lower bounds */
+        bool is_elsewhere;        /* not of the base's machine */
+        const char *differs;      /* what of the machine: a constant */
+    } * run;                      /* one for each column of the set */
+    size_t cap_runs, unread;      /* unread: tapes that can't be read */
+    struct baro_error why_unread; /* of the first of them */
+    struct buf notes;             /* lines about tapes; NUL-terminated */
+    bool is_failed;               /* some command ended with another status than 0 */
 };
 
 /* check_limits.c: each returns 0, or a negative code with one line in err. */

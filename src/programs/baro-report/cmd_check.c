@@ -130,12 +130,14 @@ static int note_run(struct check *c, const char *name, const struct baro_tape *t
     return 0;
 }
 
-/* A tape that can't be read counts as a run of which nothing is known; one that is not there is a wrong call. */
+/* A tape that can't be read counts as a run of which nothing is known; one that is not there is a wrong call, and so is
+ * a set of which none can be read. */
 static int refuse_tape(struct check *c, const struct baro_error *why)
 {
     if (why->code == -ENOENT || why->code == -ENOMEM || c->s->update)
         return cli_fail(c->cli, why);
-    c->unread++;
+    if (!c->unread++)
+        c->why_unread = *why;
     buf_str(&c->notes, "! ");
     buf_str(&c->notes, why->text); /* it names the tape, and is escaped */
     buf_byte(&c->notes, '\n');
@@ -216,7 +218,9 @@ static int read_tapes(struct check *c, char **argv)
         tape_list_done(&list);
     } while (at[0] && *++at);
     buf_byte(&c->notes, 0);
-    return status;
+    if (!status && c->unread > 1 && !baro_runset_runs(c->set))
+        return cli_failf(c->cli, "none of the %zu tapes can be read: %s", c->unread, c->why_unread.text);
+    return status || baro_runset_runs(c->set) ? status : cli_fail(c->cli, &c->why_unread);
 }
 
 /* ---- results ---- */

@@ -136,6 +136,28 @@ static int by_part(const void *a, const void *b)
 
 /* ---- what is said ---- */
 
+struct answer {
+    struct buf text;
+    struct json json;
+    long zone;
+    bool is_json;
+};
+
+/* A member {"before": ..., "after": ...}; what is not known is null. flags: of both; NULL: they have none. */
+static void json_pair(struct json *j, const char *name, double before, double after, const unsigned flags[2])
+{
+    json_key_begin(j, name, '{');
+    json_key(j, "before");
+    json_double(j, before);
+    json_key(j, "after");
+    json_double(j, after);
+    if (flags) {
+        json_key_text(j, "before_mark", baro_value_mark(flags[0]));
+        json_key_text(j, "after_mark", baro_value_mark(flags[1]));
+    }
+    json_end(j, '}');
+}
+
 static void put_quantity(struct buf *b, enum quantity q, double v, unsigned flags)
 {
     buf_str(b, baro_value_prefix(flags, BARO_PREFIX_SYMBOL));
@@ -166,23 +188,32 @@ static void put_mover(struct buf *b, const struct mover *m)
 }
 
 static const struct {
-    const char *name, *fact;
-} pressures[] = {{"cpu", "cpu_some_ratio"}, {"memory", "memory_some_ratio"}, {"i/o", "io_some_ratio"}};
+    const char *name, *key, *fact;
+} pressures[] = {
+    {"cpu", "cpu", "cpu_some_ratio"}, {"memory", "memory", "memory_some_ratio"}, {"i/o", "io", "io_some_ratio"}};
 #define PRESSURES (sizeof(pressures) / sizeof(*pressures))
 #define PRESSURE_LEAST 0.05
 
-static void put_pressure(struct buf *b, const struct side *before, const struct side *after)
+static double pressure_of(const struct side *side, size_t i)
+{
+    double ratio;
+    return report_has_real(side->summary, "pressure", pressures[i].fact, &ratio) ? ratio : NAN;
+}
+
+static void add_pressure(struct answer *a, const struct side *before, const struct side *after)
 {
     bool any = false;
     for (size_t i = 0; i < PRESSURES; i++) {
-        double was, is;
-        if (!report_has_real(before->summary, "pressure", pressures[i].fact, &was) ||
-            !report_has_real(after->summary, "pressure", pressures[i].fact, &is) || fabs(is - was) < PRESSURE_LEAST)
+        double was = pressure_of(before, i), is = pressure_of(after, i);
+        if (a->is_json)
+            json_pair(&a->json, pressures[i].key, was, is, NULL);
+        if (a->is_json || !(fabs(is - was) >= PRESSURE_LEAST))
             continue;
-        buf_printf(b, "%s %s %.0f %% to %.0f %%", any ? "," : "pressure:", pressures[i].name, 100 * was, 100 * is);
+        buf_printf(&a->text, "%s %s %.0f %% to %.0f %%", any ? "," : "pressure:", pressures[i].name, 100 * was,
+                   100 * is);
         any = true;
     }
-    buf_str(b, any ? "\n" : "");
+    buf_str(&a->text, any ? "\n" : "");
 }
 
 /* ---- file systems ---- */
@@ -201,7 +232,7 @@ static bool used_part(const struct baro_row *fs, double *ret)
 }
 
 /* "file system /srv: 40 % to 100 % full", of one that was filled by a tenth or is full and was not. */
-static void put_filled(struct buf *b, const struct baro_sample *first, const struct baro_sample *last)
+static void add_filled(struct answer *a, const struct baro_sample *first, const struct baro_sample *last)
 {
     double was, is;
     for (size_t i = 0; i < baro_sample_rows(last, BARO_KIND_FS); i++) {
@@ -210,13 +241,20 @@ static void put_filled(struct buf *b, const struct baro_sample *first, const str
         if (!before || !used_part(fs, &is) || !used_part(before, &was) ||
             !(is - was >= FILLED_LEAST || (is >= FULL_LEAST && was < FULL_LEAST)))
             continue;
-        buf_str(b, "file system ");
-        text_escaped(b, baro_row_name(fs), strlen(baro_row_name(fs)));
-        buf_printf(b, ": %.0f %% to %.0f %% full\n", 100 * was, 100 * is);
+        if (a->is_json) {
+            json_begin(&a->json, '{');
+            json_key_text(&a->json, "name", baro_row_name(fs));
+            json_pair(&a->json, "used_ratio", was, is, NULL);
+            json_end(&a->json, '}');
+            continue;
+        }
+        buf_str(&a->text, "file system ");
+        text_escaped(&a->text, baro_row_name(fs), strlen(baro_row_name(fs)));
+        buf_printf(&a->text, ": %.0f %% to %.0f %% full\n", 100 * was, 100 * is);
     }
 }
 
-static int put_filesystems(struct buf *b, struct baro_tape *tape, struct baro_error *err)
+static int add_filesystems(struct answer *a, struct baro_tape *tape, struct baro_error *err)
 {
     struct baro_sample *first = NULL, *last = NULL;
     struct baro_record r;
@@ -229,7 +267,7 @@ static int put_filesystems(struct buf *b, struct baro_tape *tape, struct baro_er
         code = baro_sample_copy(r.u.sample, first ? &last : &first, err);
     }
     if (code >= 0 && first && last)
-        put_filled(b, first, last);
+        add_filled(a, first, last);
     baro_sample_free(first);
     baro_sample_free(last);
     return code < 0 ? code : 0;
@@ -240,23 +278,47 @@ static int put_filesystems(struct buf *b, struct baro_tape *tape, struct baro_er
 #define EVENTS_MOST 10
 
 struct told {
-    const char *text;
+    const char *name, *text;
     uint64_t from_ns, to_ns;
     size_t times;
 };
 
 /* "14:53:05" */
-static void put_clock(struct buf *b, const struct side *side, uint64_t t_ns, long zone)
+static void put_clock(struct answer *a, const struct side *side, uint64_t t_ns)
 {
     struct buf time = {0};
-    fmt_time_zone(&time, (int64_t)((uint64_t)report_fact(side->summary, "", "start").i64 + t_ns), zone, false);
+    fmt_time_zone(&time, (int64_t)((uint64_t)report_fact(side->summary, "", "start").i64 + t_ns), a->zone, false);
     if (!time.failed && time.len >= 19)
-        buf_add(b, time.at + 11, 8);
+        buf_add(&a->text, time.at + 11, 8);
     buf_done(&time);
 }
 
-/* Events of one text are one line: "14:53:45 worker killed by SIGKILL, 18 times until 14:53:46". */
-static void put_events(struct buf *b, const struct side *after, long zone)
+/* "14:53:45 worker killed by SIGKILL, 18 times until 14:53:46" */
+static void add_event(struct answer *a, const struct side *after, const struct told *told)
+{
+    struct json *j = &a->json;
+    if (a->is_json) {
+        json_begin(j, '{');
+        json_key_text(j, "event", told->name);
+        json_key_text(j, "text", told->text);
+        json_key_u64(j, "times", told->times);
+        json_key_u64(j, "t_ns", told->from_ns);
+        json_key_u64(j, "last_t_ns", told->to_ns);
+        json_end(j, '}');
+        return;
+    }
+    put_clock(a, after, told->from_ns);
+    buf_byte(&a->text, ' ');
+    text_escaped(&a->text, told->text, strlen(told->text));
+    if (told->times > 1) {
+        buf_printf(&a->text, ", %zu times until ", told->times);
+        put_clock(a, after, told->to_ns);
+    }
+    buf_byte(&a->text, '\n');
+}
+
+/* Events of one text are one. Returns how many are left out. */
+static size_t add_events(struct answer *a, const struct side *after)
 {
     const struct baro_timeline *t = baro_fold_timeline(after->fold);
     struct told told[EVENTS_MOST];
@@ -269,7 +331,7 @@ static void put_events(struct buf *b, const struct side *after, long zone)
         while (k < n && strcmp(told[k].text, item->text) != 0)
             k++;
         if (k == n && n < EVENTS_MOST)
-            told[n++] = (struct told){.text = item->text, .from_ns = item->begin_ns};
+            told[n++] = (struct told){.name = item->name, .text = item->text, .from_ns = item->begin_ns};
         if (k == n) {
             more++;
             continue;
@@ -277,28 +339,12 @@ static void put_events(struct buf *b, const struct side *after, long zone)
         told[k].to_ns = item->begin_ns;
         told[k].times++;
     }
-    for (size_t k = 0; k < n; k++) {
-        put_clock(b, after, told[k].from_ns, zone);
-        buf_byte(b, ' ');
-        text_escaped(b, told[k].text, strlen(told[k].text));
-        if (told[k].times > 1) {
-            buf_printf(b, ", %zu times until ", told[k].times);
-            put_clock(b, after, told[k].to_ns, zone);
-        }
-        buf_byte(b, '\n');
-    }
-    if (more)
-        buf_printf(b, "%zu more events: baro export -e event\n", more);
+    for (size_t k = 0; k < n; k++)
+        add_event(a, after, &told[k]);
+    return more;
 }
 
 /* ---- the answer ---- */
-
-struct answer {
-    struct buf text;
-    struct json json;
-    long zone;
-    bool is_json;
-};
 
 static size_t moved(const struct movers *m)
 {
@@ -314,14 +360,8 @@ static void json_movers(struct json *j, const char *kind, const struct movers *m
         json_begin(j, '{');
         json_key_text(j, "by", kind);
         json_key_text(j, "name", m->at[i].name);
-        for (int q = 0; q < QUANTITIES; q++) {
-            json_key_begin(j, quantity_names[q], '{');
-            json_key(j, "before");
-            json_double(j, m->at[i].before[q]);
-            json_key(j, "after");
-            json_double(j, m->at[i].after[q]);
-            json_end(j, '}');
-        }
+        for (int q = 0; q < QUANTITIES; q++)
+            json_pair(j, quantity_names[q], m->at[i].before[q], m->at[i].after[q], m->at[i].flags[q]);
         json_end(j, '}');
     }
 }
@@ -356,17 +396,32 @@ static void add_movers(struct answer *a, const char *kind, const struct movers *
     }
 }
 
-static int end_answer(struct answer *a, const struct side *before, const struct side *after, struct baro_error *err)
+static int end_json(struct answer *a, const struct side *before, const struct side *after, struct baro_error *err)
 {
-    if (a->is_json) {
-        json_end(&a->json, ']');
-        json_end(&a->json, '}');
-        return 0;
-    }
+    struct json *j = &a->json;
+    json_end(j, ']');
+    json_key_begin(j, "pressure", '{');
+    add_pressure(a, before, after);
+    json_end(j, '}');
+    json_key_begin(j, "filesystems", '[');
+    int code = add_filesystems(a, after->tape, err);
+    json_end(j, ']');
+    json_key_begin(j, "events", '[');
+    size_t more = add_events(a, after);
+    json_end(j, ']');
+    json_key_u64(j, "events_left_out", more);
+    json_end(j, '}');
+    return code;
+}
+
+static int end_text(struct answer *a, const struct side *before, const struct side *after, struct baro_error *err)
+{
     size_t from = a->text.len;
-    put_pressure(&a->text, before, after);
-    int code = put_filesystems(&a->text, after->tape, err);
-    put_events(&a->text, after, a->zone);
+    add_pressure(a, before, after);
+    int code = add_filesystems(a, after->tape, err);
+    size_t more = add_events(a, after);
+    if (more)
+        buf_printf(&a->text, "%zu more events: baro export -e event\n", more);
     if (a->text.len == from && memchr(a->text.at, '\n', a->text.len) == a->text.at + a->text.len - 1)
         buf_str(&a->text, "nothing moved by more than a hundredth of the machine\n");
     return code;
@@ -445,7 +500,7 @@ int diff_at(const struct cli *cli, const struct settings *s, const char *name)
             add_movers(&a, kinds[by[i]], &m);
         movers_done(&m);
     }
-    if (!status && end_answer(&a, &before, &after, &err) < 0)
+    if (!status && (s->json ? end_json : end_text)(&a, &before, &after, &err) < 0)
         status = cli_fail(cli, &err);
     if (!status)
         status = s->json ? cli_out(cli, &a.text) : cli_out_text(cli, &a.text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro top: the live view. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,9 +17,6 @@
 #include "programs/common/moment.h"
 
 #define ONCE_HEAD 8
-/* What is read of a folder of segments around the moment of --at. */
-#define SHOWN_BEFORE_NS (600 * NS_PER_SEC)
-#define SHOWN_AFTER_NS (300 * NS_PER_SEC)
 #define ONCE_ROWS 25 /* processes that are printed, unless the user says how many */
 /* The summary and the timeline are finished again after this many times the time that finishing took; at the latest
  * after FINISH_MOST_NS. */
@@ -72,7 +70,7 @@ int top_go(struct top *t, const char *text)
     int code = moment_on_tape(text, f->tape, 0, f->last_ns, &m, &t->err);
     if (code >= 0)
         code = baro_tape_read_end(f->other, &end, &t->err);
-    if (code >= 0)
+    if (code >= 0 && text != t->around.at)
         code = moment_outside(text, &m, baro_tape_header(f->tape), end.end_ns > f->last_ns ? end.end_ns : f->last_ns,
                               &t->err);
     if (code < 0)
@@ -203,10 +201,14 @@ static int open_tape(struct top *t, const char *name)
     if (status)
         return status;
     t->own = *t->settings;
-    if (reader_around(&t->own, t->feed.path, SHOWN_BEFORE_NS, SHOWN_AFTER_NS, &t->around, &t->err) < 0)
+    if (reader_around(&t->own, t->feed.path, VIEW_BEFORE_NS, VIEW_AFTER_NS, &t->around, &t->err) < 0)
         return cli_fail(t->cli, &t->err);
-    if (t->settings->once || !t->cli->tty)
+    snprintf(t->ui.message, sizeof(t->ui.message), "%s", t->around.hole);
+    if (t->settings->once || !t->cli->tty) {
         reader_note_segments(t->cli, t->feed.path, t->own.from, t->own.to);
+        if (*t->around.hole)
+            cli_note(t->cli, "%s", t->around.hole);
+    }
     t->settings = t->feed.settings = &t->own;
     return feed_open(&t->feed, &t->err) < 0 ? cli_fail(t->cli, &t->err) : 0;
 }

@@ -61,7 +61,7 @@ static void draw_event(struct view *v, struct box box, int at, size_t row, bool 
 
 void view_events(struct view *v, struct box box, bool is_panel)
 {
-    size_t n = view_events_count(v), top = is_panel || v->is_once ? 0 : v->ui->top[TAB_EVENTS];
+    size_t n = view_events_count(v), top = v->is_once ? v->later_events : is_panel ? 0 : v->ui->top[TAB_EVENTS];
     for (int i = box.column; i < box.end; i++)
         grid_point(v->grid, box.row, i, STYLE_HEADING, ' ', ' ');
     grid_text(v->grid, box.row, box.column + 10, box.end, STYLE_HEADING, "TIME   WHAT HAPPENED");

@@ -75,9 +75,26 @@ int print_tasks_and_gpus(struct view *v, const struct printing *p)
     return code < 0 ? code : print_list(v, view_gpus_count(v), view_gpus, p);
 }
 
+static int print_events(struct view *v, const struct printing *p)
+{
+    const struct baro_timeline *t = v->feed->timeline;
+    size_t all = view_events_count(v), to = all;
+    uint64_t at_ns = v->instant->now ? baro_sample_t_ns(v->instant->now) : 0;
+    while (to && baro_timeline_get(t, to - 1)->begin_ns > at_ns + VIEW_AFTER_NS)
+        to--;
+    size_t from = to;
+    while (from && baro_timeline_get(t, from - 1)->begin_ns + VIEW_BEFORE_NS >= at_ns)
+        from--;
+    v->later_events = all - to;
+    int code = print_list(v, to - from, view_events, p);
+    if (code >= 0 && to - from < all)
+        buf_printf(p->out, "(%zu more, before and after: baro export -e event, -e phase)\n", all - (to - from));
+    return code;
+}
+
 int print_commands_and_events(struct view *v, const struct printing *p)
 {
     size_t n = view_commands_count(v);
     int code = print_list(v, n < COMMANDS_MOST ? n : COMMANDS_MOST, view_commands, p);
-    return code < 0 ? code : print_list(v, view_events_count(v), view_events, p);
+    return code < 0 ? code : print_events(v, p);
 }

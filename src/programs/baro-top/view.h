@@ -3,6 +3,7 @@
 #ifndef PROGRAMS_BARO_TOP_VIEW_H
 #define PROGRAMS_BARO_TOP_VIEW_H
 
+#include "base/clock.h"
 #include "programs/baro-top/feed.h"
 #include "programs/baro-top/grid.h"
 #include "programs/baro-top/memory.h"
@@ -18,6 +19,7 @@ struct view {
     const char *(*user)(void *context, uint32_t uid); /* the name of a user; NULL: they are shown as numbers */
     void *user_context;
     bool is_once;         /* printed, without keys */
+    size_t later_events;  /* printed: so many of the newest are left out */
     bool is_show;         /* what each process holds goes before what it reads and writes */
     struct memory memory; /* memory of the job at the instant; set by view_head() */
 };
@@ -30,6 +32,10 @@ struct box {
 /* All of it, on a screen. */
 void view_draw(struct view *v);
 
+/* What of a long recording is read or printed with a moment. */
+#define VIEW_BEFORE_NS (600 * NS_PER_SEC)
+#define VIEW_AFTER_NS (300 * NS_PER_SEC)
+
 /* print.c: parts of it as text. Each returns 0 or -ENOMEM. */
 struct printing {
     unsigned width;
@@ -41,6 +47,7 @@ int print_head(struct view *v, int most_rows, const struct printing *p);
 /* If there are more processes, only these, the heaviest, as a list; most 0: all. m: that of the view. */
 int print_processes(struct view *v, struct model *m, size_t most, const struct printing *p);
 int print_tasks_and_gpus(struct view *v, const struct printing *p);
+/* Of the events those around the moment that is shown. */
 int print_commands_and_events(struct view *v, const struct printing *p);
 
 /* head.c: the job's figures with their curves. Returns the rows that it took. */

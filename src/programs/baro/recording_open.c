@@ -90,15 +90,16 @@ static int add_conversion(struct naming *n, const char **at, struct buf *out, st
 /*
  * Writes the path that a pattern stands for, NUL-terminated. host: the name of this machine. If this is one of several
  * ranks and the pattern does not say which, "-rN" is added before ".baro": a name for all of them would be that of the
- * first. ret_is_rank: it is one of several ranks. Returns 0 or a negative code.
+ * first. ret_is_rank: it is one of several ranks, which a recording of what is beside this process never is. Returns 0
+ * or a negative code.
  */
-static int output_name(const char *pattern, char *(*get)(const char *), const char *host, struct buf *ret,
-                       bool *ret_is_rank, struct baro_error *err)
+static int output_name(const char *pattern, bool is_beside, const char *host, struct buf *ret, bool *ret_is_rank,
+                       struct baro_error *err)
 {
-    const char *array = get("SLURM_ARRAY_JOB_ID"), *task = get("SLURM_ARRAY_TASK_ID");
+    const char *array = getenv("SLURM_ARRAY_JOB_ID"), *task = getenv("SLURM_ARRAY_TASK_ID");
     struct naming n = {
-        .launched = launcher_read(get), .array = array ? array : "", .array_task = task ? task : "", .host = host};
-    *ret_is_rank = *n.launched.rank && n.launched.ranks != 1;
+        .launched = launcher_read(getenv), .array = array ? array : "", .array_task = task ? task : "", .host = host};
+    *ret_is_rank = !is_beside && *n.launched.rank && n.launched.ranks != 1;
     for (const char *c = pattern; *c;) {
         if (*c != '%') {
             buf_byte(ret, (uint8_t)*c++);
@@ -349,10 +350,11 @@ static int create_of_rank(struct recording *r, struct baro_error *err)
 
 static int open_named(struct recording *r, const char *pattern, struct baro_error *err)
 {
+    const struct record_settings *s = r->settings;
     struct utsname u;
-    bool is_rank;
+    bool is_rank, is_beside = !s->n_pids && (s->cgroup || s->all || s->select.n_rules || s->select.file);
     bool has_host = strchr(pattern, '%') && uname(&u) == 0;
-    int code = output_name(pattern, getenv, has_host ? u.nodename : "local", &r->output, &is_rank, err);
+    int code = output_name(pattern, is_beside, has_host ? u.nodename : "local", &r->output, &is_rank, err);
     if (code == 0 && output_makes_folder(pattern))
         code = make_folder((const char *)r->output.at, err);
     return code < 0 ? code : is_rank ? create_of_rank(r, err) : create_named(r, err);

@@ -15,10 +15,7 @@
 
 static int wrong(const char *text, struct baro_error *err)
 {
-    return error_set(err, BARO_E_SYNTAX,
-                     "invalid time '%s': write +90s, -10s, 50%%, start, end, peak, 12:30:05, 'yesterday 12:30' or "
-                     "2026-11-21T12:30:05Z",
-                     text);
+    return error_set(err, BARO_E_SYNTAX, "invalid time '%.60s': write %s", text, MOMENT_FORMS);
 }
 
 /* Exactly n digits. */
@@ -209,11 +206,11 @@ static int from_an_end(const char *text, uint64_t end_ns, struct moment *ret, st
 {
     uint64_t ns;
     struct baro_error inner = BARO_ERROR_INIT;
-    if (parse_duration(text + 1, &ns, &inner) < 0)
+    if (parse_duration(text + (text[0] == '+' || text[0] == '-'), &ns, &inner) < 0)
         return error_wrap(err, BARO_E_SYNTAX, &inner, "%s: ", text);
     if (ns > INT64_MAX / 2 || end_ns > INT64_MAX / 2)
         return error_set(err, BARO_E_RANGE, "%s: too far", text);
-    ret->ns = text[0] == '+' ? (int64_t)ns : (int64_t)end_ns - (int64_t)ns;
+    ret->ns = text[0] == '-' ? (int64_t)end_ns - (int64_t)ns : (int64_t)ns;
     ret->unit_ns = precision_of(text);
     return 0;
 }
@@ -252,6 +249,7 @@ static int parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, i
                  struct baro_error *err)
 {
     size_t len = strlen(text);
+    uint64_t ns;
     *ret = (struct moment){.kind = MOMENT_TIME, .unit_ns = 1};
     if (is_named_moment(text, ret))
         return 0;
@@ -263,6 +261,8 @@ static int parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, i
         return time_of_day(text, start_realtime_ns, last, ret, err);
     if (on_named_day(text, start_realtime_ns, ret))
         return 0;
+    if (parse_duration(text, &ns, NULL) == 0)
+        return from_an_end(text, end_ns, ret, err);
     return absolute(text, start_realtime_ns, ret, err);
 }
 

@@ -22,11 +22,14 @@ struct moment {
     bool is_of_a_day; /* only the time of day was given */
 };
 
+/* The forms for help and errors. A command that takes a moment, no edge of a stretch, has peak, too. */
+#define MOMENT_FORMS                                                                                                   \
+    "90s (since the start), -10s (before the end), 50%, start, end, 12:30:05, 'yesterday 12:30' or ISO 8601"
+
 /*
- * "+90s" since the tape began, "-10s" before its end, "50%" of its length, "0" and "start", "end", "peak", "12:30" or
- * "12:30:05" on the last local day on which the tape has it, "yesterday 12:30", ISO 8601 with or without zone (without:
- * local time). All forms in which moments are printed are among them. Returns 0 or
- * BARO_E_SYNTAX.
+ * "90s" or "+90s" since the tape began, "-10s" before its end, "50%" of its length, "0" and "start", "end", "peak",
+ * "12:30" or "12:30:05" on the last local day on which the tape has it, "yesterday 12:30", ISO 8601 with or without
+ * zone (without: local time). All forms in which moments are printed are among them. Returns 0 or BARO_E_SYNTAX.
  */
 int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, struct moment *ret,
                  struct baro_error *err);

@@ -7,6 +7,7 @@
 #define PROGRAMS_COMMON_OPTIONS_H
 
 #include "base/error.h"
+#include "programs/common/moment.h"
 #include "programs/common/opt.h"
 #include "programs/common/settings.h"
 
@@ -88,8 +89,7 @@ void task_lines_add(struct buf *lines, const struct task_line *line);
     PARSED("note", 0, "TEXT", record.note, take_note, "a note on the recording, for baro ls: the tag note")
 /* Which stretch of the tape a command reads: programs/common/stretch.h. */
 #define STRETCH_OPTIONS                                                                                                \
-    TEXT("from", 0, "TIME", from,                                                                                      \
-         "only the stretch from TIME on: +90s, -10s (before the end), 50%, 12:30, \"yesterday 12:30\" or ISO 8601"),   \
+    TEXT("from", 0, "TIME", from, "only the stretch from TIME on: " MOMENT_FORMS),                                     \
         TEXT("to", 0, "TIME", to, "the stretch ends at TIME (default: end)")
 #define JSON_OPTION SETS("json", 0, json, "write JSON")
 /* The last rows of each table. */

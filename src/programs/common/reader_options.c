@@ -56,9 +56,7 @@ const struct opt options_summary[] = {
 };
 
 const struct opt options_show[] = {
-    TEXT("at", 'a', "TIME", at,
-         "the moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601 (default: "
-         "end)"),
+    TEXT("at", 'a', "TIME", at, "the moment: peak (of memory), " MOMENT_FORMS " (default: end)"),
     CHOICE("pick", 0, "WHICH", pick, picks,
            "which sample, if none is at TIME: the one before (the default), the nearest, or the one after"),
     STRETCH_OPTIONS,
@@ -74,8 +72,7 @@ const struct opt options_show[] = {
 
 const struct opt options_top[] = {
     SETS("once", 0, once, "print the view once, and end"),
-    TEXT("at", 'a', "TIME", at,
-         "begin at this moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601"),
+    TEXT("at", 'a', "TIME", at, "begin at this moment: peak (of memory), " MOMENT_FORMS),
     STRETCH_OPTIONS,
     PARSED("lines", 'n', "N", count, take_count, "print this many processes, or all (default: 25)"),
     GROUP_BY_OPTION,
@@ -417,8 +414,7 @@ const struct opt options_tasks[] = {
     TEXT("output", 'o', "FILE", output, "write the new tape to FILE, which must not exist", .completes = OPT_A_FILE)
 
 const struct opt options_trim[] = {
-    TEXT("from", 0, "TIME", from,
-         "begin at TIME: 10s, -10s (before the end), 50%, 12:30:05 or ISO 8601 (default: start)"),
+    TEXT("from", 0, "TIME", from, "begin at TIME: " MOMENT_FORMS " (default: start)"),
     TEXT("to", 0, "TIME", to, "end at TIME (default: end)"),
     TEXT("phase", 0, "NAME", phase, "the first phase of the job with this name"),
     TEXT("samples", 0, "FIRST:LAST", samples, "these samples, from 1 on, e.g. 100:200, or 100: to the end"),

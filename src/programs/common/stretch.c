@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/fmt.h"
+#include "base/min_max.h"
 #include "programs/common/moment.h"
 #include "programs/common/zone.h"
 
@@ -27,16 +28,9 @@
 
 /* ---- its edges ---- */
 
-/* Parses a time; "10s" means "+10s". */
 static int parse_edge(const char *option, const char *text, struct baro_tape *tape, uint64_t last_ns,
                       struct moment *ret, struct baro_error *err)
 {
-    char since_start[64];
-    uint64_t ns;
-    if (strcmp(text, "0") != 0 && parse_duration(text, &ns, NULL) == 0 && strlen(text) < sizeof(since_start) - 1) {
-        snprintf(since_start, sizeof(since_start), "+%s", text);
-        text = since_start;
-    }
     struct baro_error inner = BARO_ERROR_INIT;
     int code = moment_on_tape(text, tape, 0, last_ns, ret, &inner);
     if (code == 0 && ret->kind == MOMENT_PEAK)
@@ -176,17 +170,45 @@ int stretch_moment(struct baro_tape *tape, const char *at, uint64_t *ret_from_ns
     return 0;
 }
 
+/* Finds the samples between which a moment is, if they are so far from each other that it has to be said. */
+static int find_hole(struct baro_tape *tape, uint64_t t_ns, uint64_t *ret_before, uint64_t *ret_after, char ret[128],
+                     struct baro_error *err)
+{
+    struct baro_record r;
+    struct buf b = {0};
+    int code = baro_tape_seek(tape, t_ns, &r, err);
+    if (code <= 0 || r.t_ns >= t_ns)
+        return code;
+    uint64_t before_ns = r.t_ns;
+    while ((code = baro_tape_next(tape, &r, err)) > 0 && r.kind != BARO_RECORD_SAMPLE)
+        ;
+    if (code <= 0 || r.t_ns - before_ns <= BEFORE_MOST)
+        return code;
+    *ret_before = before_ns;
+    *ret_after = r.t_ns;
+    buf_str(&b, "the tape has no sample between ");
+    fmt_moment(&b, before_ns);
+    buf_str(&b, " and ");
+    fmt_moment(&b, r.t_ns);
+    snprintf(ret, 128, "%.*s", b.failed ? 0 : (int)b.len, (const char *)b.at);
+    buf_done(&b);
+    return 1;
+}
+
 static int around(struct baro_tape *tape, const char *at, uint64_t before_ns, uint64_t after_ns,
                   struct stretch_around *ret, struct baro_error *err)
 {
     struct moment m;
-    uint64_t t_ns = 0, length_ns = 0;
+    uint64_t t_ns = 0, length_ns = 0, next_ns = 0;
     int code = find_moment(tape, at, &m, &t_ns, &length_ns, err);
+    uint64_t sample_ns = t_ns;
+    if (code > 0 && find_hole(tape, t_ns, &sample_ns, &next_ns, ret->hole, err) < 0)
+        return -1;
     if (code <= 0 || length_ns < 2 * (before_ns + after_ns))
         return code < 0 ? code : 0;
     stretch_time(ret->at, t_ns + moment_tolerance(&m));
-    stretch_time(ret->from, t_ns > before_ns ? t_ns - before_ns : 0);
-    stretch_time(ret->to, t_ns + after_ns);
+    stretch_time(ret->from, sample_ns > before_ns ? sample_ns - before_ns : 0);
+    stretch_time(ret->to, max_u64(t_ns + after_ns, next_ns));
     return 1;
 }
 

@@ -30,6 +30,7 @@ int stretch_copy(const struct stretch *s, struct baro_tape *tape, const struct b
 #define STRETCH_TIME_SIZE 40
 struct stretch_around {
     char at[STRETCH_TIME_SIZE], from[STRETCH_TIME_SIZE], to[STRETCH_TIME_SIZE];
+    char hole[128]; /* a line for people, if a segment is missing or broken there; else "" */
 };
 void stretch_time(char ret[STRETCH_TIME_SIZE], uint64_t t_ns); /* such a time */
 /* The stretch that a moment stands for: "12:31" for that minute, a time with seconds for half a minute around it. */

@@ -131,14 +131,17 @@ static void fill_recorder(struct baro_header *h)
     h->pid_namespace = stat("/proc/self/ns/pid", &ns) == 0 ? ns.st_ino : 0;
 }
 
-static void fill_place(struct baro_header *h)
+/* is_beside: what is recorded was found, by its group or its command: the job of this process is not its. */
+static void fill_place(struct baro_header *h, bool is_beside)
 {
     struct launched l = launcher_read(getenv);
+    redact_name_to(l.node, h->node, sizeof(h->node));
+    if (is_beside)
+        return;
     redact_name_to(l.job, h->job_id, sizeof(h->job_id));
     redact_name_to(l.step, h->step_id, sizeof(h->step_id));
     redact_name_to(l.rank, h->rank, sizeof(h->rank));
     redact_name_to(l.local_rank, h->local_rank, sizeof(h->local_rank));
-    redact_name_to(l.node, h->node, sizeof(h->node));
     h->ranks = l.ranks;
     h->local_ranks = l.local_ranks;
     h->attempt = l.attempt;
@@ -183,16 +186,13 @@ static int add_tag(struct baro_header *h, const char *tag)
     return 0;
 }
 
-/* The group is a job of Slurm. What the recorder's own environment says of a job is not about it: a prolog or another
- * job may have started the recorder. */
+/* The group is a job of Slurm. */
 static int fill_slurm_job(struct baro_header *h, const struct slurm_job *job)
 {
     int code = 0;
     copy_text(h->job_id, sizeof(h->job_id), job->id);
     copy_text(h->step_id, sizeof(h->step_id), job->step);
     copy_text(h->name, sizeof(h->name), job->title);
-    h->rank[0] = h->local_rank[0] = 0;
-    h->ranks = h->local_ranks = h->attempt = 0;
     for (size_t i = 0; i < job->n_tags && code == 0; i++)
         code = add_tag(h, job->tag[i]);
     return code;
@@ -293,8 +293,8 @@ static int fill_command(struct baro_header *h, const struct record_options *o)
 
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns)
 {
-    bool attached = o->attach.n_targets || o->attach.cgroup || o->attach.select || o->attach.pinned ||
-                    o->attach.host_alone || o->attach.all;
+    bool is_beside = o->attach.cgroup || o->attach.select || o->attach.pinned || o->attach.all;
+    bool attached = is_beside || o->attach.n_targets || o->attach.host_alone;
     *h = (struct baro_header){.mode = attached ? BARO_MODE_ATTACH : BARO_MODE_RUN,
                               .interval_ns = o->pace.interval_ns,
                               .keep_ns = o->segments.keep_ns,
@@ -313,7 +313,7 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
     }
     fill_machine(h);
     fill_recorder(h);
-    fill_place(h);
+    fill_place(h, is_beside);
     if (h->mode == BARO_MODE_RUN)
         memcpy(h->cgroup_mode, "none", 5);
     h->cwd = redacted_name(o->run.cwd ? o->run.cwd : "");
