@@ -6,11 +6,9 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/namespace.h"
 #include "recorder/loop/recorder.h"
 #include "recorder/sampling/schedule.h"
 
