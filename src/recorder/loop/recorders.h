@@ -10,7 +10,6 @@
 
 #include "recorder/job/member_index.h"
 #include "recorder/loop/event.h"
-#include "recorder/loop/hanging.h"
 #include "recorder/loop/tasks.h"
 #include "recorder/sampling/account.h"
 
@@ -41,7 +40,6 @@ struct recorders {
     int proc_fd, root_fd;
 
     struct selecting select;
-    struct hanging *hanging; /* of an observer: reports that the folder of the tapes hangs; NULL: not reported */
     void (*say)(void *context, const char *line); /* of an observer: a line for people */
     void *say_context;
 };
