@@ -544,17 +544,3 @@ def test_few_descriptors(run, work, cgroup, jobs):
     assert not said or "no descriptor is left (ulimit -n)" in said, said
     p.send_signal(signal.SIGTERM)
     assert p.communicate(timeout=60)[1] == b"" and p.returncode == 0
-
-
-def test_a_folder_whose_file_server_hangs(run, cgroup, hanging):
-    """The observer waits in the kernel; a process beside it says so."""
-    options = ["--dir", hanging.folder, "--no-host", "--cgroup", f"{cgroup.path}/*"]
-    p = run.popen("observe", *options, stderr=subprocess.PIPE, text=True)
-    assert "no control group with processes matches so far" in p.stderr.readline()
-    hanging.hang()
-    what = f"the file system of {hanging.folder} does not answer: nothing is recorded until it does"
-    assert p.stderr.readline() == f"baro observe: {what}\n"
-    hanging.resume()
-    assert p.stderr.readline().startswith(f"baro observe: the file system of {hanging.folder} answers again, after ")
-    p.send_signal(signal.SIGTERM)
-    assert p.communicate(timeout=60)[1] == "" and p.returncode == 0

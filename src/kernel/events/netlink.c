@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <linux/netlink.h>
-#include <linux/sock_diag.h>
 
 #include "base/fd.h"
 #include "kernel/events/netlink.h"

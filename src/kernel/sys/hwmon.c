@@ -7,9 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 
-#include "baro/error.h"
 #include "base/fd.h"
 #include "kernel/sys/sysfs.h"
 

@@ -2,7 +2,6 @@
 /* Keeps the previous rows, and computes from them the values that need two rows: cores, derived metrics. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/growth.h"
 #include "base/last_value.h"

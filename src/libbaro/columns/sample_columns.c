@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The columns of one sample, in the caller's arrays. */
-#include <string.h>
 
 #include "libbaro/columns/columns.h"
 #include "libbaro/sample/row.h"

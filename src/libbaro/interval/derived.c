@@ -4,7 +4,6 @@
 
 #include "baro/interval.h"
 #include "libbaro/interval/derive.h"
-#include "libbaro/sample/row.h"
 
 #define IDS(...) (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int)
 #define RATE(kind, name, unit, help, ...) {BARO_KIND_##kind, name, unit, help, IDS(__VA_ARGS__), NULL, 0},

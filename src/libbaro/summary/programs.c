@@ -4,7 +4,6 @@
  * process has 1.9 s when it ends, as python3; its exec had 1.5 s, of perl: perl gets 1.5 s and python3 0.4 s. Both
  * count it as a process of theirs.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

@@ -8,7 +8,6 @@
 #include "libbaro/sample/row.h"
 #include "libbaro/tape/cursor.h"
 #include "libbaro/tape/header_fields.h"
-#include "libbaro/tape/little.h"
 
 static int unpack(struct baro_tape *t, const uint8_t *at, size_t len)
 {

@@ -2,6 +2,7 @@
 #include "libbaro/tape/header_fields.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,93 +51,132 @@ static void write_number(struct buf *out, enum field field, uint64_t v)
     write_bytes(out, field, le, len);
 }
 
-static void write_numbers(struct buf *out, const struct baro_header *h)
+/* A number or a text of a header, or of its limits. */
+struct member {
+    enum field field;
+    bool is_text, is_always; /* is_always: also written if it is 0 */
+    size_t at, size;
+    uint64_t most, other; /* of a number: a larger one is read as `other` */
+};
+
+#define IN(of, member) offsetof(struct of, member), sizeof(((struct of *)0)->member)
+#define TEXT(field, member)                                                                                            \
+    {                                                                                                                  \
+        field, true, false, IN(baro_header, member), 0, 0                                                              \
+    }
+#define NUMBER(is_always, field, member, most)                                                                         \
+    {                                                                                                                  \
+        field, false, is_always, IN(baro_header, member), most, 0                                                      \
+    }
+
+/* clang-format off */
+static const struct member members[] = {
+    NUMBER(true, FIELD_MODE, mode, BARO_MODE_ATTACH),
+    NUMBER(true, FIELD_REALTIME, start_realtime_ns, UINT64_MAX),
+    NUMBER(true, FIELD_MONOTONIC, start_monotonic_ns, UINT64_MAX),
+    NUMBER(true, FIELD_BOOTTIME, start_boottime_ns, UINT64_MAX),
+    NUMBER(true, FIELD_INTERVAL, interval_ns, UINT64_MAX),
+    NUMBER(true, FIELD_OVERHEAD, overhead_ppm, UINT64_MAX),
+    NUMBER(true, FIELD_WANTED, wanted, UINT64_MAX), /* a bit set; a later version may have more than 64 bits */
+    NUMBER(true, FIELD_CLK_TCK, clk_tck, CLK_TCK_MOST),
+    NUMBER(true, FIELD_CPUS, cpus, UINT32_MAX),
+    NUMBER(true, FIELD_PAGE_SIZE, page_size, UINT64_MAX),
+    NUMBER(true, FIELD_MEMORY_TOTAL, memory_total, UINT64_MAX),
+    NUMBER(true, FIELD_UID, uid, UINT32_MAX),
+    TEXT(FIELD_CPU_MODEL, cpu_model),
+    NUMBER(false, FIELD_NUMA_NODES, numa_nodes, UINT32_MAX),
+    TEXT(FIELD_CGROUP_MODE, cgroup_mode),
+    NUMBER(false, FIELD_RECORDER_PID, recorder.pid, INT32_MAX),
+    NUMBER(false, FIELD_RECORDER_START, recorder.start, UINT64_MAX),
+    NUMBER(false, FIELD_PID_NAMESPACE, pid_namespace, UINT64_MAX),
+    NUMBER(false, FIELD_SEGMENT, segment, UINT32_MAX),
+    NUMBER(false, FIELD_KEEP_NS, keep_ns, UINT64_MAX),
+    NUMBER(false, FIELD_KEEP_BYTES, keep_bytes, UINT64_MAX),
+    NUMBER(false, FIELD_STRETCH, is_stretch, 1),
+    NUMBER(false, FIELD_GROUP_USER, group_user_ns, UINT64_MAX),
+    NUMBER(false, FIELD_GROUP_SYSTEM, group_system_ns, UINT64_MAX),
+    NUMBER(false, FIELD_THINNED, thinned, UINT32_MAX),
+    NUMBER(false, FIELD_RSS_PEAK, peak.rss, UINT64_MAX),
+    NUMBER(false, FIELD_RSS_PEAK_AT, peak.t_ns, UINT64_MAX),
+    NUMBER(false, FIELD_RSS_PEAK_MEMBERS, peak.members, UINT64_MAX),
+    TEXT(FIELD_VERSION, version),
+    TEXT(FIELD_HOST, host),
+    TEXT(FIELD_KERNEL, kernel),
+    TEXT(FIELD_MACHINE, machine),
+    TEXT(FIELD_BOOT_ID, boot_id),
+    TEXT(FIELD_EVENT_SOURCE, event_source),
+    TEXT(FIELD_EXIT_SOURCE, exit_source),
+    TEXT(FIELD_NAME, name),
+    TEXT(FIELD_ID, id),
+    TEXT(FIELD_CONTAINER, place.container),
+    TEXT(FIELD_IMAGE, place.image),
+    TEXT(FIELD_POD, place.pod),
+    TEXT(FIELD_POD_NAMESPACE, place.pod_namespace),
+    TEXT(FIELD_UNIT, place.unit),
+    TEXT(FIELD_JOB_ID, job_id),
+    TEXT(FIELD_STEP_ID, step_id),
+    TEXT(FIELD_RANK, rank),
+    TEXT(FIELD_LOCAL_RANK, local_rank),
+    TEXT(FIELD_NODE, node),
+    NUMBER(false, FIELD_RANKS, ranks, UINT32_MAX),
+    NUMBER(false, FIELD_LOCAL_RANKS, local_ranks, UINT32_MAX),
+    NUMBER(false, FIELD_ATTEMPT, attempt, UINT32_MAX),
+};
+enum { MEMBERS = sizeof(members) / sizeof(*members) };
+
+#define LIMIT(what, bound)                                                                                             \
+    {FIELD_##what##_LIMIT, false, false, IN(baro_limits, bound), UINT64_MAX, 0}
+#define LIMIT_SOURCE(what, bound)                                                                                      \
+    {FIELD_##what##_SOURCE, true, false, IN(baro_limits, bound##_source), 0, 0}
+#define LIMIT_ABSENT(what, bound)                                                                                      \
+    {FIELD_##what##_ABSENT, false, false, IN(baro_limits, bound##_absent), ABSENT_COUNT - 1, BARO_ABSENT_UNKNOWN}
+static const struct member limit_members[] = {
+    LIMIT(MEMORY, memory_bytes), LIMIT_SOURCE(MEMORY, memory),
+    LIMIT(CORES, cores_ppm), LIMIT_SOURCE(CORES, cores),
+    LIMIT(PIDS, pids), LIMIT_SOURCE(PIDS, pids),
+    LIMIT_ABSENT(MEMORY, memory), LIMIT_ABSENT(CORES, cores), LIMIT_ABSENT(PIDS, pids),
+};
+enum { LIMIT_MEMBERS = sizeof(limit_members) / sizeof(*limit_members) };
+/* clang-format on */
+
+static uint64_t number_at(const void *at, size_t size)
 {
-    write_number(out, FIELD_MODE, h->mode);
-    write_number(out, FIELD_REALTIME, (uint64_t)h->start_realtime_ns);
-    write_number(out, FIELD_MONOTONIC, h->start_monotonic_ns);
-    write_number(out, FIELD_BOOTTIME, h->start_boottime_ns);
-    write_number(out, FIELD_INTERVAL, h->interval_ns);
-    write_number(out, FIELD_OVERHEAD, h->overhead_ppm);
-    write_number(out, FIELD_WANTED, h->wanted); /* a bit set; a later version may have more than 64 bits */
-    write_number(out, FIELD_CLK_TCK, h->clk_tck);
-    write_number(out, FIELD_CPUS, h->cpus);
-    write_number(out, FIELD_PAGE_SIZE, h->page_size);
-    write_number(out, FIELD_MEMORY_TOTAL, h->memory_total);
-    write_number(out, FIELD_UID, h->uid);
+    return size == 8 ? *(const uint64_t *)at : size == 4 ? *(const uint32_t *)at : *(const uint8_t *)at;
 }
 
-static void write_some(struct buf *out, enum field field, uint64_t v)
+static void set_number(void *at, size_t size, uint64_t v)
 {
-    if (v)
-        write_number(out, field, v);
+    if (size == 8)
+        *(uint64_t *)at = v;
+    else if (size == 4)
+        *(uint32_t *)at = (uint32_t)v;
+    else
+        *(uint8_t *)at = (uint8_t)v;
+}
+
+static void write_member(struct buf *out, const struct member *m, const void *of)
+{
+    const void *at = (const char *)of + m->at;
+    uint64_t v = m->is_text ? 0 : number_at(at, m->size);
+    if (m->is_text)
+        write_text(out, m->field, at);
+    else if (v || m->is_always)
+        write_number(out, m->field, v);
 }
 
 void limits_write(struct buf *out, const struct baro_limits *l)
 {
-    write_some(out, FIELD_MEMORY_LIMIT, l->memory_bytes);
-    write_text(out, FIELD_MEMORY_SOURCE, l->memory_source);
-    write_some(out, FIELD_CORES_LIMIT, l->cores_ppm);
-    write_text(out, FIELD_CORES_SOURCE, l->cores_source);
-    write_some(out, FIELD_PIDS_LIMIT, l->pids);
-    write_text(out, FIELD_PIDS_SOURCE, l->pids_source);
-    write_some(out, FIELD_MEMORY_ABSENT, l->memory_absent);
-    write_some(out, FIELD_CORES_ABSENT, l->cores_absent);
-    write_some(out, FIELD_PIDS_ABSENT, l->pids_absent);
-}
-
-static void write_machine(struct buf *out, const struct baro_header *h)
-{
-    limits_write(out, &h->limits);
-    write_text(out, FIELD_CPU_MODEL, h->cpu_model);
-    write_some(out, FIELD_NUMA_NODES, h->numa_nodes);
-    write_text(out, FIELD_CGROUP_MODE, h->cgroup_mode);
-}
-
-static void write_recorder(struct buf *out, const struct baro_header *h)
-{
-    write_some(out, FIELD_RECORDER_PID, (uint32_t)h->recorder.pid);
-    write_some(out, FIELD_RECORDER_START, h->recorder.start);
-    write_some(out, FIELD_PID_NAMESPACE, h->pid_namespace);
-    write_some(out, FIELD_SEGMENT, h->segment);
-    write_some(out, FIELD_KEEP_NS, h->keep_ns);
-    write_some(out, FIELD_KEEP_BYTES, h->keep_bytes);
-    write_some(out, FIELD_STRETCH, h->is_stretch);
-    write_some(out, FIELD_GROUP_USER, h->group_user_ns);
-    write_some(out, FIELD_GROUP_SYSTEM, h->group_system_ns);
-    write_some(out, FIELD_THINNED, h->thinned);
-    write_some(out, FIELD_RSS_PEAK, h->peak.rss);
-    write_some(out, FIELD_RSS_PEAK_AT, h->peak.t_ns);
-    write_some(out, FIELD_RSS_PEAK_MEMBERS, h->peak.members);
+    for (size_t i = 0; i < LIMIT_MEMBERS; i++)
+        write_member(out, &limit_members[i], l);
 }
 
 void head_write(struct buf *out, const struct baro_header *h)
 {
-    write_numbers(out, h);
-    write_machine(out, h);
-    write_recorder(out, h);
-    write_text(out, FIELD_VERSION, h->version);
-    write_text(out, FIELD_HOST, h->host);
-    write_text(out, FIELD_KERNEL, h->kernel);
-    write_text(out, FIELD_MACHINE, h->machine);
-    write_text(out, FIELD_BOOT_ID, h->boot_id);
-    write_text(out, FIELD_EVENT_SOURCE, h->event_source);
-    write_text(out, FIELD_EXIT_SOURCE, h->exit_source);
-    write_text(out, FIELD_NAME, h->name);
-    write_text(out, FIELD_ID, h->id);
-    write_text(out, FIELD_CONTAINER, h->place.container);
-    write_text(out, FIELD_IMAGE, h->place.image);
-    write_text(out, FIELD_POD, h->place.pod);
-    write_text(out, FIELD_POD_NAMESPACE, h->place.pod_namespace);
-    write_text(out, FIELD_UNIT, h->place.unit);
-    write_text(out, FIELD_JOB_ID, h->job_id);
-    write_text(out, FIELD_STEP_ID, h->step_id);
-    write_text(out, FIELD_RANK, h->rank);
-    write_text(out, FIELD_LOCAL_RANK, h->local_rank);
-    write_text(out, FIELD_NODE, h->node);
-    write_some(out, FIELD_RANKS, h->ranks);
-    write_some(out, FIELD_LOCAL_RANKS, h->local_ranks);
-    write_some(out, FIELD_ATTEMPT, h->attempt);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        if (members[i].field == FIELD_CPU_MODEL)
+            limits_write(out, &h->limits);
+        write_member(out, &members[i], h);
+    }
     if (h->cwd)
         write_bytes(out, FIELD_CWD, h->cwd, strlen(h->cwd));
     if (h->task_rules)
@@ -176,90 +216,21 @@ static void text_of(struct span v, char *ret, size_t size)
     memset(ret + len, 0, size - len);
 }
 
-static bool take_number(uint64_t field, struct span v, struct baro_header *h)
+/* Returns false if none of the members has this number. */
+static bool take_member(const struct member *all, size_t n, uint64_t field, struct span v, void *of)
 {
-    uint64_t n = number_of(v);
-    switch (field) {
-    case FIELD_MODE: h->mode = n == BARO_MODE_ATTACH ? BARO_MODE_ATTACH : BARO_MODE_RUN; return true;
-    case FIELD_REALTIME: h->start_realtime_ns = (int64_t)n; return true;
-    case FIELD_MONOTONIC: h->start_monotonic_ns = n; return true;
-    case FIELD_BOOTTIME: h->start_boottime_ns = n; return true;
-    case FIELD_INTERVAL: h->interval_ns = n; return true;
-    case FIELD_OVERHEAD: h->overhead_ppm = n; return true;
-    case FIELD_CLK_TCK: h->clk_tck = n <= CLK_TCK_MOST ? (uint32_t)n : 0; return true; /* 0: not known */
-    case FIELD_CPUS: h->cpus = (uint32_t)n; return true;
-    case FIELD_PAGE_SIZE: h->page_size = n; return true;
-    case FIELD_MEMORY_TOTAL: h->memory_total = n; return true;
-    case FIELD_NUMA_NODES: h->numa_nodes = (uint32_t)n; return true;
-    case FIELD_UID: h->uid = (uint32_t)n; return true;
-    case FIELD_RECORDER_PID: h->recorder.pid = n <= INT32_MAX ? (int32_t)n : 0; return true;
-    case FIELD_RECORDER_START: h->recorder.start = n; return true;
-    case FIELD_PID_NAMESPACE: h->pid_namespace = n; return true;
-    case FIELD_SEGMENT: h->segment = (uint32_t)n; return true;
-    case FIELD_KEEP_NS: h->keep_ns = n; return true;
-    case FIELD_KEEP_BYTES: h->keep_bytes = n; return true;
-    case FIELD_GROUP_USER: h->group_user_ns = n; return true;
-    case FIELD_GROUP_SYSTEM: h->group_system_ns = n; return true;
-    case FIELD_STRETCH: h->is_stretch = n; return true;
-    case FIELD_RSS_PEAK: h->peak.rss = n; return true;
-    case FIELD_RSS_PEAK_AT: h->peak.t_ns = n; return true;
-    case FIELD_RSS_PEAK_MEMBERS: h->peak.members = n; return true;
-    case FIELD_THINNED: h->thinned = n <= UINT32_MAX ? (uint32_t)n : UINT32_MAX; return true;
-    case FIELD_RANKS: h->ranks = n <= UINT32_MAX ? (uint32_t)n : 0; return true;
-    case FIELD_LOCAL_RANKS: h->local_ranks = n <= UINT32_MAX ? (uint32_t)n : 0; return true;
-    case FIELD_ATTEMPT: h->attempt = n <= UINT32_MAX ? (uint32_t)n : 0; return true;
-    default: return false;
-    }
-}
-
-static bool take_text(uint64_t field, struct span v, struct baro_header *h)
-{
-    switch (field) {
-    case FIELD_VERSION: text_of(v, h->version, sizeof h->version); return true;
-    case FIELD_HOST: text_of(v, h->host, sizeof h->host); return true;
-    case FIELD_KERNEL: text_of(v, h->kernel, sizeof h->kernel); return true;
-    case FIELD_MACHINE: text_of(v, h->machine, sizeof h->machine); return true;
-    case FIELD_BOOT_ID: text_of(v, h->boot_id, sizeof h->boot_id); return true;
-    case FIELD_EVENT_SOURCE: text_of(v, h->event_source, sizeof h->event_source); return true;
-    case FIELD_EXIT_SOURCE: text_of(v, h->exit_source, sizeof h->exit_source); return true;
-    case FIELD_NAME: text_of(v, h->name, sizeof h->name); return true;
-    case FIELD_ID: text_of(v, h->id, sizeof h->id); return true;
-    case FIELD_CONTAINER: text_of(v, h->place.container, sizeof h->place.container); return true;
-    case FIELD_IMAGE: text_of(v, h->place.image, sizeof h->place.image); return true;
-    case FIELD_POD: text_of(v, h->place.pod, sizeof h->place.pod); return true;
-    case FIELD_POD_NAMESPACE: text_of(v, h->place.pod_namespace, sizeof h->place.pod_namespace); return true;
-    case FIELD_UNIT: text_of(v, h->place.unit, sizeof h->place.unit); return true;
-    case FIELD_JOB_ID: text_of(v, h->job_id, sizeof h->job_id); return true;
-    case FIELD_STEP_ID: text_of(v, h->step_id, sizeof h->step_id); return true;
-    case FIELD_CPU_MODEL: text_of(v, h->cpu_model, sizeof h->cpu_model); return true;
-    case FIELD_CGROUP_MODE: text_of(v, h->cgroup_mode, sizeof h->cgroup_mode); return true;
-    case FIELD_RANK: text_of(v, h->rank, sizeof h->rank); return true;
-    case FIELD_LOCAL_RANK: text_of(v, h->local_rank, sizeof h->local_rank); return true;
-    case FIELD_NODE: text_of(v, h->node, sizeof h->node); return true;
-    default: return false;
-    }
-}
-
-static uint8_t reason_of(struct span v)
-{
-    uint64_t n = number_of(v);
-    return n < ABSENT_COUNT ? (uint8_t)n : BARO_ABSENT_UNKNOWN;
-}
-
-static bool take_limit(uint64_t field, struct span v, struct baro_limits *l)
-{
-    switch (field) {
-    case FIELD_MEMORY_LIMIT: l->memory_bytes = number_of(v); return true;
-    case FIELD_CORES_LIMIT: l->cores_ppm = number_of(v); return true;
-    case FIELD_PIDS_LIMIT: l->pids = number_of(v); return true;
-    case FIELD_MEMORY_SOURCE: text_of(v, l->memory_source, sizeof l->memory_source); return true;
-    case FIELD_CORES_SOURCE: text_of(v, l->cores_source, sizeof l->cores_source); return true;
-    case FIELD_PIDS_SOURCE: text_of(v, l->pids_source, sizeof l->pids_source); return true;
-    case FIELD_MEMORY_ABSENT: l->memory_absent = reason_of(v); return true;
-    case FIELD_CORES_ABSENT: l->cores_absent = reason_of(v); return true;
-    case FIELD_PIDS_ABSENT: l->pids_absent = reason_of(v); return true;
-    default: return false;
-    }
+    size_t i = 0;
+    while (i < n && all[i].field != field)
+        i++;
+    if (i == n)
+        return false;
+    void *at = (char *)of + all[i].at;
+    uint64_t number = number_of(v);
+    if (all[i].is_text)
+        text_of(v, at, all[i].size);
+    else
+        set_number(at, all[i].size, number <= all[i].most ? number : all[i].other);
+    return true;
 }
 
 bool limits_scan(struct span in, struct baro_limits *ret)
@@ -270,7 +241,7 @@ bool limits_scan(struct span in, struct baro_limits *ret)
     while (in.len > 0) {
         if (!scan_field(&in, &field, &v))
             return false;
-        take_limit(field, v, &l);
+        take_member(limit_members, LIMIT_MEMBERS, field, v, &l);
     }
     *ret = l;
     return true;
@@ -356,7 +327,8 @@ int head_scan(struct span in, struct baro_header *ret, uint8_t ret_wanted[WANTED
     while (r == 0 && scan_field(&in, &field, &v))
         if (field == FIELD_WANTED)
             memcpy(ret_wanted, v.at, v.len < WANTED_SIZE ? v.len : WANTED_SIZE);
-        else if (!take_number(field, v, ret) && !take_text(field, v, ret) && !take_limit(field, v, &ret->limits))
+        else if (!take_member(members, MEMBERS, field, v, ret) &&
+                 !take_member(limit_members, LIMIT_MEMBERS, field, v, &ret->limits))
             r = take_list(field, v, ret, &taken);
     if (!is_id(ret->id))
         make_id(ret);

@@ -8,7 +8,6 @@
 #include "libbaro/rules/label_by.h"
 #include "libbaro/rules/task_fold.h"
 #include "libbaro/rules/task_lines.h"
-#include "libbaro/sample/row.h"
 #include "libbaro/tape/cursor.h"
 
 struct tape_tasks {

@@ -2,7 +2,6 @@
 /* The wall clock of a tape, from its events clock_step and suspend. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"

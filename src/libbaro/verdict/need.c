@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/sorted.h"
 #include "libbaro/verdict/need.h"
 #include "libbaro/verdict/verdict_rule.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules about GPUs. Each names the GPU to which it applies most. */
 #include <math.h>
-#include <string.h>
 
 #include "libbaro/verdict/verdict_rule.h"
 

@@ -69,7 +69,6 @@ struct svg {
     const struct chart *chart;
     struct buf *out;
     struct buf path;
-    bool has_point;
     long x, y;           /* end of the path so far, in tenths of a pixel */
     long next_x, next_y; /* the next point, which is not written yet: if the one after it lies on the same line, it is
                             left out */

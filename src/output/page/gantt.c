@@ -2,7 +2,6 @@
 /* The phases beside the verdicts: a bar for each over the whole time, and what it took. Phases of one path are one
  * row. If there are many, the longest are shown, and before these those that failed. */
 #include <sys/wait.h>
-#include <string.h>
 
 #include "base/fmt.h"
 #include "output/page/parts.h"

@@ -3,7 +3,6 @@
  * Charts as inline SVG that is as wide as the page: curves stand in an inner svg whose coordinates (buckets across,
  * 1000 down) are stretched; text and marks stand outside of it, at percentages. Zooming is another viewBox.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

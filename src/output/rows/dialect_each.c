@@ -15,8 +15,6 @@ struct process_place {
     const struct baro_row *process;
 };
 
-#define MISSED 256u
-
 struct dialect_each {
     const struct dialect_table *table;
     const struct baro_header *header;
@@ -29,11 +27,6 @@ struct dialect_each {
     size_t n_places;
     struct baro_row **ended; /* exits since that sample */
     size_t n_ended, cap_ended;
-    struct missed_process { /* gone from the samples, as a ring: the end may be reported later */
-        uint32_t id;
-        uint64_t user, system;
-    } missed[MISSED];
-    size_t n_missed;
     bool has_tasks; /* if so, processes without a task have no rows */
 };
 
@@ -116,42 +109,10 @@ static bool process_cpu(const struct dialect_each *d, const struct baro_row *p, 
     return pair(baro_row_value(p, d->process_user, ret_user), baro_row_value(p, d->process_system, ret_system));
 }
 
-/* Notes the processes of the previous sample that this one does not have. Their exits may come some samples later. */
-static void note_missed(struct dialect_each *d, const struct baro_sample *s)
-{
-    size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
-    uint32_t *ids = n ? malloc(n * sizeof(*ids)) : NULL;
-    for (size_t i = 0; ids && i < n; i++)
-        ids[i] = baro_row_id(baro_sample_row(s, BARO_KIND_PROCESS, i));
-    if (ids)
-        qsort(ids, n, sizeof(*ids), compare_u32);
-    for (size_t i = 0; i < d->n_places && (ids || !n); i++) {
-        struct missed_process m = {.id = d->places[i].id};
-        if (n && bsearch(&m.id, ids, n, sizeof(*ids), compare_u32))
-            continue;
-        if (process_cpu(d, d->places[i].process, &m.user, &m.system))
-            d->missed[d->n_missed++ % MISSED] = m;
-    }
-    free(ids);
-}
-
-static bool find_missed(const struct dialect_each *d, uint32_t id, uint64_t *ret_user, uint64_t *ret_system)
-{
-    for (size_t i = 0; i < d->n_missed && i < MISSED; i++) {
-        if (d->missed[i].id != id)
-            continue;
-        *ret_user = d->missed[i].user;
-        *ret_system = d->missed[i].system;
-        return true;
-    }
-    return false;
-}
-
 static bool keep_processes(struct dialect_each *d, const struct baro_sample *s)
 {
     struct baro_sample *copy;
     size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
-    note_missed(d, s);
     struct process_place *places = realloc(d->places, (n ? n : 1) * sizeof(*places));
     d->places = places ? places : d->places;
     if (!places || baro_sample_copy(s, &copy, NULL) < 0) {
@@ -218,8 +179,7 @@ static bool cpu_at_end(const struct dialect_each *d, const struct subject *of, u
 {
     uint64_t user, system, user_before, system_before;
     bool known = pair(baro_row_value(of->end, d->exit_user, &user), baro_row_value(of->end, d->exit_system, &system));
-    bool read = of->before ? process_cpu(d, of->before, &user_before, &system_before)
-                           : find_missed(d, baro_row_id(of->end), &user_before, &system_before);
+    bool read = of->before && process_cpu(d, of->before, &user_before, &system_before);
     if (read && (!known || user + system < user_before + system_before)) {
         user = user_before;
         system = system_before;

@@ -6,7 +6,6 @@
 
 #include "baro/header.h"
 #include "baro/timeline.h"
-#include "base/error.h"
 
 /* ---- facts ---- */
 

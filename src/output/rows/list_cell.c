@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cells of phases and steps, rows of lists that are made from the whole tape. */
-#include <string.h>
 #include <sys/wait.h>
 
 #include "output/rows/row.h"

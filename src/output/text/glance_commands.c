@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/escape.h"
-#include "base/fmt.h"
 #include "output/text/glance.h"
 #include "output/text/read_fact.h"
 #include "output/text/tasks.h"

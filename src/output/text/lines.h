@@ -4,6 +4,7 @@
 #define OUTPUT_TEXT_LINES_H
 
 #include "base/buf.h"
+#include "base/fmt.h"
 #include "output/text/summary_text.h"
 
 #define LINES_INDENT 13u /* columns before the text of a line */

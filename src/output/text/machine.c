@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The line about the machine, if it was busy with something else or short of something. */
 #include "base/clock.h"
-#include "base/fmt.h"
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
 

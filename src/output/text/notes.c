@@ -2,7 +2,6 @@
 /* Notes: what makes the figures of a summary incomplete, a line for each. */
 #include <string.h>
 
-#include "base/fmt.h"
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
 

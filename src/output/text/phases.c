@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The phases as a small table, used if they are not drawn under curves: a row for those of one name. */
-#include <string.h>
 
 #include "base/fmt.h"
 #include "base/escape.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baro/text.h"
 #include "base/fmt.h"
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"

@@ -5,10 +5,8 @@
  * have a process's PIDs in all of its namespaces, and the start time tells which of them is that of our namespace.
  */
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/span.h"

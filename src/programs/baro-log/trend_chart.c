@@ -3,13 +3,11 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "output/page/sheet.h"
-#include "output/rows/escaped.h"
 #include "programs/baro-log/trend.h"
 #include "programs/common/zone.h"
 

@@ -2,14 +2,11 @@
 #include "programs/baro-push/points.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/error.h"
-#include "output/rows/escaped.h"
 #include "output/rows/row.h"
 
 #define NAME_MOST 256   /* bytes of an escaped name */

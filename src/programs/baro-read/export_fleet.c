@@ -13,9 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "baro/baro.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "output/rows/fleet.h"
 #include "programs/baro-read/export_parquet.h"
 #include "programs/baro-read/fleet_list.h"

@@ -2,11 +2,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "baro/baro.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "output/page/page.h"

@@ -10,7 +10,6 @@
 #include "output/rows/table.h"
 #include "output/rows/wrap.h"
 #include "base/command_line.h"
-#include "output/text/read_fact.h"
 #include "output/text/steps.h"
 #include "programs/baro-report/diff.h"
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +11,6 @@
 #include "baro/summary.h"
 #include "base/fd.h"
 #include "output/chart/figure.h"
-#include "output/text/read_fact.h"
 #include "output/text/tasks.h"
 #include "programs/baro-report/markdown_cells.h"
 #include "programs/baro-report/markdown_text.h"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "baro/baro.h"
 #include "base/clock.h"
 #include "output/rows/csv_json.h"
 #include "programs/baro-serve/embedded.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The handler for metrics over time, in buckets. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "baro/baro.h"
 #include "base/error.h"
 #include "base/span.h"
 #include "programs/baro-serve/catalogue.h"

@@ -217,16 +217,9 @@ void catalogue_error(struct catalogue *c, char *ret, size_t size)
 {
     pthread_mutex_lock(&c->lock);
     uint64_t now_ns = clock_monotonic_ns(), since_ns = c->waits ? c->waits_ns : now_ns;
-    const char *what = c->waits;
-    for (size_t i = 0; i < c->n; i++) {
-        uint64_t stuck_ns = c->jobs[i]->stuck_ns;
-        what = stuck_ns && stuck_ns < since_ns ? c->jobs[i]->id : what;
-        since_ns = stuck_ns && stuck_ns < since_ns ? stuck_ns : since_ns;
-    }
     if (now_ns - since_ns >= HANGS_S * NS_PER_SEC)
-        snprintf(ret, size, "%s has not been read for %llu s: its file system does not answer%s", what,
-                 (unsigned long long)((now_ns - since_ns) / NS_PER_SEC),
-                 what == c->listed ? "; no job is followed" : "");
+        snprintf(ret, size, "%s has not been read for %llu s: its file system does not answer; no job is followed",
+                 c->waits, (unsigned long long)((now_ns - since_ns) / NS_PER_SEC));
     else
         snprintf(ret, size, "%s", c->error);
     pthread_mutex_unlock(&c->lock);

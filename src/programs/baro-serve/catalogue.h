@@ -29,16 +29,15 @@ struct job {
     unsigned holders;
     enum job_state state;
     uint64_t bytes;
-    int64_t start_ns;  /* since 1970 */
-    int64_t end_ns;    /* the same; INT64_MAX: it is running */
-    uint64_t version;  /* version of the catalogue when the row was changed last */
-    uint64_t turned;   /* the same, for changes of its state or of is_summed */
-    char *row;         /* its row in the list of jobs: a JSON object */
-    char *title;       /* its command */
-    bool is_machine;   /* a recording of the machine only */
-    bool is_private;   /* it has the processes of all users, or its header was not read yet (sight.h) */
-    uint64_t stuck_ns; /* CLOCK_MONOTONIC: since then a thread has waited for its tape, which no other reads; 0: none */
-    bool is_summed;    /* the row has values of the whole tape */
+    int64_t start_ns; /* since 1970 */
+    int64_t end_ns;   /* the same; INT64_MAX: it is running */
+    uint64_t version; /* version of the catalogue when the row was changed last */
+    uint64_t turned;  /* the same, for changes of its state or of is_summed */
+    char *row;        /* its row in the list of jobs: a JSON object */
+    char *title;      /* its command */
+    bool is_machine;  /* a recording of the machine only */
+    bool is_private;  /* it has the processes of all users, or its header was not read yet (sight.h) */
+    bool is_summed;   /* the row has values of the whole tape */
 
     /* used by the catalogue's thread only */
     uint64_t listing;  /* number of the last listing that had it */

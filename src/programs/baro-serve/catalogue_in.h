@@ -28,11 +28,8 @@ struct catalogue {
     char error[256];
     const char *waits; /* what its thread is reading: the folder, or a tape; NULL: nothing */
     uint64_t waits_ns; /* CLOCK_MONOTONIC: since when */
-    struct job *waits_job;
-    unsigned keepers; /* how many threads were started so far: the last one is in charge */
-    unsigned stuck;   /* how many of them were replaced and have not ended */
-    pthread_t thread, watcher;
-    bool runs; /* both threads are running */
+    pthread_t thread;
+    bool runs; /* the thread is running */
 
     /* used by its thread only */
     int stop_fd;

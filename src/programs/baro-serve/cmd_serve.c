@@ -89,8 +89,6 @@ static void wait_for_end(struct server *s, int signals)
         if (read(s->clients.wake_fd, &any, sizeof(any)) < 0 && errno != EAGAIN)
             return;
         n = clients_check(&s->clients);
-        workers_check(&s->workers);
-        live_check(s->live);
     }
 }
 
@@ -170,8 +168,7 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
         end_at_last(s);
     }
     if (s->live) {
-        if (!server_stop(s) || live_is_stuck(s->live))
-            end_now(0);
+        server_stop(s);
         live_free(s->live);
     }
     if (s->catalogue)

@@ -6,9 +6,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "output/rows/row.h"
-#include "output/text/read_fact.h"
 #include "output/text/summary_text.h"
 #include "base/fmt.h"
 #include "base/json.h"

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The catalogue's thread: lists the folder, reads tapes that have ended once, and follows those that are being written.
- * If the file system of a tape does not answer, another thread takes its place, and does not read that tape. */
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -22,10 +21,8 @@
 #define FIRST_STEP_MS 2
 /* When a tape is read again without an event, to check whether its recorder is alive: so long after it was written, */
 #define SETTLE_NS (2 * NS_PER_SEC)
-#define CHECK_NS (10 * NS_PER_SEC)     /* and then so long after each check */
-#define TAKE_OVER_NS (10 * NS_PER_SEC) /* when a thread is replaced; a tape takes at most 2 s of CPU time */
-#define STUCK_MOST 16u                 /* most threads that wait for a file system: each has a stack */
-#define NICE 5                         /* nice value of the thread */
+#define CHECK_NS (10 * NS_PER_SEC) /* and then so long after each check */
+#define NICE 5                     /* nice value of the thread */
 
 static bool is_newer(const struct job *x, const struct job *y)
 {
@@ -87,12 +84,6 @@ static bool publish(struct catalogue *c, struct job *job, struct found *f)
     return true;
 }
 
-/* A thread that reads tapes. Only the newest one is in charge. */
-struct keeper {
-    struct catalogue *c;
-    unsigned number;
-};
-
 /* Finds the first job that is new, or that has no sums of the whole tape; release it with job_release(). */
 static struct job *next_job(struct catalogue *c, bool is_new)
 {
@@ -100,7 +91,7 @@ static struct job *next_job(struct catalogue *c, bool is_new)
     pthread_mutex_lock(&c->lock);
     for (size_t i = 0; i < c->n && !found; i++) {
         struct job *job = c->jobs[i];
-        found = !job->stuck_ns && (is_new ? job->state == JOB_NEW : !job->is_summed) ? job : NULL;
+        found = (is_new ? job->state == JOB_NEW : !job->is_summed) ? job : NULL;
     }
     if (found)
         found->holders++;
@@ -108,44 +99,26 @@ static struct job *next_job(struct catalogue *c, bool is_new)
     return found;
 }
 
-/* Call it before something that may hang: listing the folder (job: NULL) or reading a tape. */
-static void wait_begins(struct catalogue *c, const char *what, struct job *job)
+/* Call it before something that may hang: listing the folder or reading a tape; with NULL afterwards. */
+static void note_wait(struct catalogue *c, const char *what)
 {
     pthread_mutex_lock(&c->lock);
     c->waits = what;
-    c->waits_job = job;
     c->waits_ns = clock_monotonic_ns();
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Call it afterwards. Returns false if it took so long that another thread is in charge now. */
-static bool wait_ends(const struct keeper *k, struct job *job)
+/* Reads one tape, if there is one to be read. All headers are read first, so that the list is complete soon. */
+static bool read_one(struct catalogue *c)
 {
-    struct catalogue *c = k->c;
-    pthread_mutex_lock(&c->lock);
-    bool in_charge = c->keepers == k->number;
-    if (in_charge)
-        c->waits = NULL;
-    else if (job)
-        job->stuck_ns = 0;
-    pthread_mutex_unlock(&c->lock);
-    return in_charge;
-}
-
-enum { ALL_READ, MORE, NOT_IN_CHARGE };
-
-/* Reads one tape. All headers are read first, so that the list is complete soon. */
-static int read_one(const struct keeper *k)
-{
-    struct catalogue *c = k->c;
     struct found f;
     struct job *job = next_job(c, true);
     bool is_head = job != NULL;
     job = job ? job : next_job(c, false);
     if (!job)
-        return ALL_READ;
+        return false;
     unsigned failures = shortage_count();
-    wait_begins(c, job->id, job);
+    note_wait(c, job->id);
     if (is_head) {
         follow_head(job, &f);
     } else {
@@ -156,65 +129,59 @@ static int read_one(const struct keeper *k)
     }
     f.no_memory |= shortage_count() != failures;
     bool is_known = publish(c, job, &f);
-    bool in_charge = wait_ends(k, job);
+    note_wait(c, NULL);
     job_release(c, job);
     if (!is_known)
         poll(&(struct pollfd){.fd = c->stop_fd, .events = POLLIN}, 1, TICK_MS);
-    return in_charge ? MORE : NOT_IN_CHARGE;
+    return true;
 }
 
-/* Returns whether this thread is in charge. */
-static bool tick_job(const struct keeper *k, struct job *job, uint64_t now_ns)
+static void tick_job(struct catalogue *c, struct job *job, uint64_t now_ns)
 {
-    struct catalogue *c = k->c;
     struct found f;
     bool is_written = touched_has(&c->touched, job->watch);
     if (!is_written && now_ns < job->check_ns)
-        return true;
+        return;
     job->check_ns = now_ns + (is_written ? SETTLE_NS : CHECK_NS);
     unsigned failures = shortage_count();
-    wait_begins(c, job->id, job);
+    note_wait(c, job->id);
     if (follow_tick(job, &f)) {
         f.no_memory |= shortage_count() != failures;
         if (f.state != JOB_RUNNING)
             touched_remove(&c->touched, &job->watch);
         publish(c, job, &f);
     }
-    return wait_ends(k, job);
+    note_wait(c, NULL);
 }
 
-/* Returns the state of a job; JOB_UNREADABLE if another thread waits for its tape. */
 static enum job_state state_of(struct catalogue *c, const struct job *job)
 {
     pthread_mutex_lock(&c->lock);
-    enum job_state state = job->stuck_ns ? JOB_UNREADABLE : job->state;
+    enum job_state state = job->state;
     pthread_mutex_unlock(&c->lock);
     return state;
 }
 
-/* Reads new records of running jobs, and counts these jobs. Returns false if another thread is in charge. */
-static bool tick(const struct keeper *k, size_t *ret_running)
+/* Reads new records of running jobs. Returns how many jobs these are. */
+static size_t tick(struct catalogue *c)
 {
-    struct catalogue *c = k->c;
     struct job_list all;
     struct job_filter any = {.state = -1};
-    bool in_charge = true;
-    *ret_running = 1;
+    size_t running = 0;
     if (catalogue_list(c, &any, 0, UINT64_MAX, &all) < 0)
-        return true;
+        return 1;
     uint64_t now_ns = clock_monotonic_ns();
-    *ret_running = 0;
     touched_read(&c->touched);
-    for (size_t i = 0; i < all.n && in_charge; i++) {
+    for (size_t i = 0; i < all.n; i++) {
         enum job_state state = state_of(c, all.at[i]);
         if (state == JOB_RUNNING)
-            in_charge = tick_job(k, all.at[i], now_ns);
+            tick_job(c, all.at[i], now_ns);
         else if (state == JOB_ENDED || state == JOB_CUT_OFF)
             follow_forget(all.at[i], now_ns, false);
-        *ret_running += state == JOB_RUNNING;
+        running += state == JOB_RUNNING;
     }
     job_list_done(c, &all);
-    return in_charge;
+    return running;
 }
 
 /* Returns whether the folder has changed. */
@@ -232,9 +199,8 @@ static bool drain_watch(struct catalogue *c)
     return any;
 }
 
-static void list_if_due(const struct keeper *k)
+static void list_if_due(struct catalogue *c)
 {
-    struct catalogue *c = k->c;
     uint64_t now_ns = clock_monotonic_ns();
     if (drain_watch(c)) {
         c->soon = 4;
@@ -242,29 +208,26 @@ static void list_if_due(const struct keeper *k)
     }
     if (now_ns < c->list_ns)
         return;
-    wait_begins(c, c->listed, NULL);
+    note_wait(c, c->listed);
     folder_read(c);
-    wait_ends(k, NULL);
+    note_wait(c, NULL);
     c->list_ns = now_ns + (c->soon ? TICK_MS / c->soon : LIST_MS) * NS_PER_MS;
     c->soon -= c->soon > 0;
 }
 
-static void keep(const struct keeper *k)
+static void *keep(void *context)
 {
-    struct catalogue *c = k->c;
+    struct catalogue *c = context;
     struct pollfd fds[3] = {{.fd = c->stop_fd, .events = POLLIN}};
     size_t running = 0;
     setpriority(PRIO_PROCESS, 0, NICE); /* in Linux it applies to this thread only */
     while (!(fds[0].revents & POLLIN)) {
-        list_if_due(k);
-        int more = read_one(k);
-        if (more == NOT_IN_CHARGE)
-            return;
+        list_if_due(c);
+        bool more = read_one(c);
         uint64_t now_ns = clock_monotonic_ns();
         if (now_ns >= c->tick_ns) {
             c->tick_ns = now_ns + TICK_MS * NS_PER_MS;
-            if (!tick(k, &running))
-                return;
+            running = tick(c);
         }
         uint64_t until_ns = running || more ? c->tick_ns : c->list_ns;
         until_ns = until_ns < c->list_ns ? until_ns : c->list_ns;
@@ -273,53 +236,6 @@ static void keep(const struct keeper *k)
             fds[1 + i] = (struct pollfd){c->watch[i] ? baro_runs_watch_fd(c->watch[i]) : -1, POLLIN, 0};
         poll(fds, 3, more ? 0 : (int)wait_ms);
     }
-}
-
-static void *run_keeper(void *context)
-{
-    struct keeper *k = context;
-    keep(k);
-    free(k);
-    return NULL;
-}
-
-static int start_keeper(struct catalogue *c, pthread_t *ret)
-{
-    struct keeper *k = malloc(sizeof(*k));
-    if (!k)
-        return -ENOMEM;
-    *k = (struct keeper){c, ++c->keepers}; /* before the thread begins, which compares the two numbers */
-    int code = -pthread_create(ret, NULL, run_keeper, k);
-    if (code < 0) {
-        c->keepers--;
-        free(k);
-    }
-    return code;
-}
-
-/* ---- a tape whose file system does not answer ---- */
-
-static void take_over_if_due(struct catalogue *c)
-{
-    pthread_t next;
-    pthread_mutex_lock(&c->lock);
-    bool hangs = c->waits && c->waits_job && clock_monotonic_ns() - c->waits_ns > TAKE_OVER_NS;
-    if (hangs && c->stuck < STUCK_MOST && start_keeper(c, &next) == 0) {
-        pthread_detach(c->thread);
-        c->thread = next;
-        c->waits_job->stuck_ns = c->waits_ns;
-        c->waits = NULL;
-        c->stuck++;
-    }
-    pthread_mutex_unlock(&c->lock);
-}
-
-static void *watch(void *context)
-{
-    struct catalogue *c = context;
-    struct pollfd stop = {.fd = c->stop_fd, .events = POLLIN};
-    while (poll(&stop, 1, TICK_MS) <= 0)
-        take_over_if_due(c);
     return NULL;
 }
 
@@ -388,11 +304,7 @@ static bool was_listed(struct catalogue *c)
 int catalogue_start(struct catalogue *c, enum catalogue_announced announced, struct baro_error *err)
 {
     c->announced = announced;
-    int code = start_keeper(c, &c->thread);
-    if (code == 0 && (code = -pthread_create(&c->watcher, NULL, watch, c)) < 0) {
-        eventfd_write(c->stop_fd, 1);
-        pthread_join(c->thread, NULL);
-    }
+    int code = -pthread_create(&c->thread, NULL, keep, c);
     if (code < 0)
         return error_set(err, code, "can't start a thread: %s", strerror(-code));
     c->runs = true;
@@ -404,10 +316,7 @@ int catalogue_start(struct catalogue *c, enum catalogue_announced announced, str
 void catalogue_stop(struct catalogue *c)
 {
     eventfd_write(c->stop_fd, 1);
-    if (c->runs) {
-        pthread_join(c->watcher, NULL);
+    if (c->runs)
         pthread_join(c->thread, NULL);
-    }
-    if (!c->stuck) /* a thread that was replaced may continue later, and uses it */
-        catalogue_free(c);
+    catalogue_free(c);
 }

@@ -21,7 +21,6 @@
 #include "programs/baro-serve/instant.h"
 #include "programs/baro-serve/peer.h"
 #include "programs/baro-serve/sight.h"
-#include "programs/baro-serve/progress.h"
 #include "programs/baro-serve/server.h"
 #include "programs/baro-serve/shortage.h"
 
@@ -31,11 +30,9 @@
 #define AHEAD_BYTES 65536u             /* how much is made before the client has taken it */
 #define CHECK_MS 1000                  /* period of reading tapes without an event: see baro_tape_poll_fd() */
 #define HEARTBEAT_NS (15 * NS_PER_SEC) /* period of comments, because proxies close connections that are silent */
-#define STUCK_MOST 16u                 /* most threads that wait for a file system: each has a stack */
-#define SUSPENDED_NS (2 * NS_PER_SEC)
-#define STEP_RECORDS 2000u        /* records of one stream before the others have their turn */
-#define JOBS_NS NS_PER_SEC        /* time between two updates of the list of jobs */
-#define ROW_NS (NS_PER_SEC / 100) /* time per row of the list: if there are many, each is sent less often */
+#define STEP_RECORDS 2000u             /* records of one stream before the others have their turn */
+#define JOBS_NS NS_PER_SEC             /* time between two updates of the list of jobs */
+#define ROW_NS (NS_PER_SEC / 100)      /* time per row of the list: if there are many, each is sent less often */
 
 struct stream {
     struct stream *next;
@@ -63,7 +60,6 @@ struct stream {
     uint64_t taken_ns;                     /* when the client last took something */
     bool is_ended;                         /* all that was made is in out */
     bool is_suspended, is_gone, is_closed; /* gone: its place is free, and its connection ends or has ended */
-    bool is_stuck;                         /* a thread that was replaced waits for its tape, and uses it */
 };
 
 struct live {
@@ -74,16 +70,6 @@ struct live {
     bool is_ending, is_over;
     int wake_fd;
     pthread_t thread;
-    struct runner *runner; /* the thread in charge */
-    unsigned n_stuck;      /* threads that were replaced and have not ended */
-    uint64_t check_ns;     /* CLOCK_MONOTONIC: time of the last live_check() */
-};
-
-/* A thread of the streams. */
-struct runner {
-    struct live *live;
-    struct progress progress;
-    struct stream *reads; /* the stream whose tape it reads; NULL: none. Protected by the lock */
 };
 
 /* ---- what a stream sends ---- */
@@ -319,7 +305,7 @@ static size_t collect(struct live *live, struct stream *all[STREAMS], struct pol
     pthread_mutex_lock(&live->lock);
     for (struct stream **at = &live->first; *at;) {
         struct stream *s = *at;
-        if (!s->is_closed || s->is_stuck) {
+        if (!s->is_closed) {
             if (!s->is_gone)
                 all[n++] = s;
             at = &s->next;
@@ -356,112 +342,26 @@ static void let_gone_go(struct live *live, struct stream *const all[], const str
     pthread_mutex_unlock(&live->lock);
 }
 
-/* Serves one stream. Returns false if another thread is in charge now, because the tape's file system did not answer.
- */
-static bool serve_one(struct runner *own, struct stream *s)
+/* Serves all streams until they have ended. */
+static void *serve_all(void *context)
 {
-    struct live *live = own->live;
-    pthread_mutex_lock(&live->lock);
-    own->reads = s;
-    progress_begin(&own->progress);
-    pthread_mutex_unlock(&live->lock);
-    serve_stream(live, s);
-    pthread_mutex_lock(&live->lock);
-    own->reads = NULL;
-    bool in_charge = live->runner == own;
-    s->is_stuck = false;
-    live->n_stuck -= !in_charge;
-    pthread_mutex_unlock(&live->lock);
-    return in_charge;
-}
-
-/* Serves all streams until they have ended, or another thread is in charge. */
-static void serve_all(struct runner *own)
-{
-    struct live *live = own->live;
+    struct live *live = context;
     struct stream *all[STREAMS];
     struct pollfd fds[1 + 2 * STREAMS];
     eventfd_t any;
     for (;;) {
         size_t n = collect(live, all, fds);
-        for (size_t i = 0; i < n; i++) {
-            if (!serve_one(own, all[i]))
-                return;
-        }
+        for (size_t i = 0; i < n; i++)
+            serve_stream(live, all[i]);
         pthread_mutex_lock(&live->lock);
         bool is_over = live->is_over && !live->first;
         pthread_mutex_unlock(&live->lock);
         if (is_over)
-            return;
+            return NULL;
         if (poll(fds, 1 + 2 * n, n ? CHECK_MS : -1) > 0)
             let_gone_go(live, all, fds + 1 + n, n);
         eventfd_read(live->wake_fd, &any);
     }
-}
-
-static void *run_streams(void *context)
-{
-    struct runner *own = context;
-    pthread_mutex_lock(&own->live->lock); /* until start_runner() has put it in charge */
-    progress_init(&own->progress);
-    pthread_mutex_unlock(&own->live->lock);
-    serve_all(own);
-    free(own);
-    return NULL;
-}
-
-/* Needs the lock. Returns 0 or a negative code. */
-static int start_runner(struct live *live)
-{
-    pthread_t thread;
-    struct runner *one = calloc(1, sizeof(*one));
-    if (!one)
-        return -ENOMEM;
-    one->live = live;
-    int code = -pthread_create(&thread, NULL, run_streams, one);
-    if (code < 0) {
-        free(one);
-        return code;
-    }
-    live->thread = thread;
-    live->runner = one;
-    return 0;
-}
-
-/* Puts another thread in charge. The stream that the old one reads ends, and its client may come back; the others
- * continue. Needs the lock. */
-static void replace(struct live *live)
-{
-    pthread_t old = live->thread;
-    struct stream *s = live->runner->reads;
-    if (live->n_stuck == STUCK_MOST || start_runner(live) < 0)
-        return;
-    pthread_detach(old);
-    live->n_stuck++;
-    s->is_stuck = true;
-    let_go(s);
-}
-
-void live_check(struct live *live)
-{
-    uint64_t now_ns = clock_monotonic_ns();
-    pthread_mutex_lock(&live->lock);
-    bool was_suspended = now_ns - live->check_ns > SUSPENDED_NS; /* or this thread did not get a CPU */
-    struct runner *one = live->runner;
-    live->check_ns = now_ns;
-    if (one->reads && was_suspended)
-        progress_begin(&one->progress);
-    if (one->reads && !live->is_over && progress_hangs(&one->progress, 0))
-        replace(live);
-    pthread_mutex_unlock(&live->lock);
-}
-
-bool live_is_stuck(struct live *live)
-{
-    pthread_mutex_lock(&live->lock);
-    bool is_stuck = live->n_stuck > 0;
-    pthread_mutex_unlock(&live->lock);
-    return is_stuck;
 }
 
 /* ---- beginning and end ---- */
@@ -474,9 +374,7 @@ int live_start(struct live **ret, struct catalogue *c, struct baro_error *err)
     live->catalogue = c;
     live->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&live->lock, NULL);
-    pthread_mutex_lock(&live->lock);
-    int code = live->wake_fd < 0 ? -errno : start_runner(live);
-    pthread_mutex_unlock(&live->lock);
+    int code = live->wake_fd < 0 ? -errno : -pthread_create(&live->thread, NULL, serve_all, live);
     if (code < 0) {
         fd_close(live->wake_fd);
         pthread_mutex_destroy(&live->lock);

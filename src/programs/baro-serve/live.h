@@ -23,12 +23,6 @@ int live_start(struct live **ret, struct catalogue *c, struct baro_error *err);
 void live_end(struct live *live);
 void live_free(struct live *live);
 
-/* Replaces the thread by another one if it waits for a file system. Call it several times a second while there are
- * streams. */
-void live_check(struct live *live);
-/* Does a thread that was replaced still wait? If so, its memory must not be freed. */
-bool live_is_stuck(struct live *live);
-
 /* Handlers: each makes a stream of the events of a job, or of the list of jobs. */
 void live_job(struct request *q);
 void live_jobs(struct request *q);

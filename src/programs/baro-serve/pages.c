@@ -138,12 +138,9 @@ static void run_child(struct request *q, const struct maker *m, int ends[2], int
     pid_t child = -1;
     int code = start(m, ends[1], said, &child);
     close(ends[1]);
-    if (code == 0)
-        workers_child(&q->server->workers, q, child);
     bool is_whole = code == 0 && read_all(ends[0], &q->out);
     if (code == 0 && !is_whole)
         kill(child, SIGKILL);
-    workers_child(&q->server->workers, q, 0); /* after it was reaped, another process may get its pid */
     while (code == 0 && waitpid(child, &status, 0) < 0 && fd_again(&tries))
         ;
     q->is_frozen = code == 0 && is_whole && WIFEXITED(status) && WEXITSTATUS(status) == 0;

@@ -12,52 +12,6 @@
 #include "programs/baro-serve/live.h"
 #include "programs/baro-serve/server.h"
 
-static size_t text_size(const char *text)
-{
-    return text ? strlen(text) + 1 : 0;
-}
-
-static const char *copy_text(const char *text, char **to)
-{
-    size_t size = text_size(text);
-    if (!size)
-        return NULL;
-    char *copy = memcpy(*to, text, size);
-    *to += size;
-    return copy;
-}
-
-struct request *request_copy(struct request *q)
-{
-    size_t size = text_size(q->accept) + text_size(q->last_event_id) + text_size(q->if_none_match);
-    for (size_t i = 0; i < q->n_params; i++)
-        size += text_size(q->param[i].name) + text_size(q->param[i].value);
-    struct request *copy = malloc(sizeof(*copy) + size);
-    char *texts = (char *)(copy + 1);
-    if (!copy)
-        return NULL;
-    *copy = *q;
-    copy->out = (struct buf){0};
-    copy->origin = q;
-    for (size_t i = 0; i < q->n_params; i++)
-        copy->param[i] = (struct param){copy_text(q->param[i].name, &texts), copy_text(q->param[i].value, &texts)};
-    copy->accept = copy_text(q->accept, &texts);
-    copy->last_event_id = copy_text(q->last_event_id, &texts);
-    copy->if_none_match = copy_text(q->if_none_match, &texts);
-    q->job = NULL;
-    return copy;
-}
-
-void request_free(struct request *copy)
-{
-    if (copy->stream)
-        live_drop(copy->stream);
-    if (copy->job)
-        job_release(copy->server->catalogue, copy->job);
-    buf_done(&copy->out);
-    free(copy);
-}
-
 void request_hangs(struct request *q)
 {
     request_fail(q, 503, "hangs", "the file system of this tape does not answer");

@@ -16,7 +16,6 @@ struct job;
 struct route;
 struct server;
 struct stream;
-struct worker;
 struct MHD_Connection;
 
 #define REQUEST_PARAMS 16u
@@ -47,18 +46,11 @@ struct request {
     bool is_frozen;        /* the answer is a report, which has a policy for scripts of its own */
     bool is_done;          /* there is an answer, which the thread of the connections sends */
 
-    /* A worker has a copy, as the client may get an answer before it has done its work (workers.h). */
-    struct request *origin; /* the request of the connection, as long as it has no answer; NULL: not known */
-    struct client *client;  /* the client of that request */
-    struct peer peer;       /* who sent the request */
-    struct making making;   /* the part of the budget for the answer */
-    struct worker *worker;
-    struct request *next; /* in a queue of the workers */
+    struct client *client; /* while a worker has it */
+    struct peer peer;      /* who sent the request */
+    struct making making;  /* the part of the budget for the answer */
+    struct request *next;  /* in a queue of the workers */
 };
-
-/* Makes a copy for a worker, which gets the job and has texts of its own. Returns NULL if memory ran out. */
-struct request *request_copy(struct request *q);
-void request_free(struct request *copy);
 
 /* Makes the answer an error in JSON. status: HTTP status; code: a word for programs. */
 __attribute__((format(printf, 4, 5))) void request_fail(struct request *q, unsigned status, const char *code,

@@ -189,21 +189,9 @@ static void fail_memory(struct request *q)
 /* Gives the answer to the thread of the connections. */
 static void give(struct request *q)
 {
-    struct request *to = q->origin;
-    to->out = q->out;
-    to->out.may_grow = NULL;
-    q->out = (struct buf){0};
-    to->status = q->status;
-    to->type = q->type;
-    memcpy(to->etag, q->etag, sizeof(to->etag));
-    to->text = q->text;
-    to->stream = q->stream;
-    q->stream = NULL;
-    to->closes = q->closes;
-    to->is_frozen = q->is_frozen;
-    request_free(q);
-    to->is_done = true;
-    MHD_resume_connection(to->connection);
+    q->out.may_grow = NULL;
+    q->is_done = true;
+    MHD_resume_connection(q->connection);
 }
 
 /* Ends the work on a request: the answer is complete, or it becomes an error. */
@@ -234,17 +222,9 @@ static void handle(struct request *q)
     clients_make(&s->clients, &q->making, q->client);
     q->out.may_grow = clients_grow;
     q->out.grower = &q->making;
-    workers_begin(&s->workers, q);
-    if (q->job && !workers_read(&s->workers, q, q->job))
-        request_hangs(q);
-    else if (sight_allows(q))
+    if (sight_allows(q))
         q->route->handle(q);
-    if (workers_end(&s->workers, q)) {
-        finish_answer(q, shortage_count() == failures);
-        return;
-    }
-    clients_made(&q->making, NULL, 0);
-    request_free(q);
+    finish_answer(q, shortage_count() == failures);
 }
 
 static void work(struct request *q, bool is_over)
@@ -266,15 +246,6 @@ static void work(struct request *q, bool is_over)
         return;
     }
     give(q);
-}
-
-/* Answers the client of a request whose worker waits for a file system. */
-static void answer_hanging(struct request *copy)
-{
-    struct request *q = copy->origin;
-    request_hangs(q);
-    q->is_done = true;
-    MHD_resume_connection(q->connection);
 }
 
 /* ---- sending an answer ---- */
@@ -422,18 +393,13 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *c, const
     }
     if (q->is_done)
         return reply(s, q);
-    struct request *copy = request_copy(q);
-    if (!copy) {
-        fail_memory(q);
-        return reply(s, q);
-    }
-    copy->client = client_of(c);
-    if (copy->client)
-        copy->peer = copy->client->holder->peer;
+    q->client = client_of(c);
+    if (q->client)
+        q->peer = q->client->holder->peer;
     MHD_suspend_connection(c);
-    if (!workers_add(&s->workers, copy)) {
-        fail_over(copy);
-        give(copy);
+    if (!workers_add(&s->workers, q)) {
+        fail_over(q);
+        give(q);
     }
     return MHD_YES;
 }
@@ -478,13 +444,13 @@ static int start_one(struct server *s, int i)
 int server_start(struct server *s, struct baro_error *err)
 {
     s->start_ns = clock_monotonic_ns();
-    int code = workers_start(&s->workers, work, answer_hanging);
+    int code = workers_start(&s->workers, work);
     for (int i = 0; i < s->n_listeners && code == 0; i++)
         code = start_one(s, i);
     return code < 0 ? error_set(err, code, "can't start the server: %s", strerror(-code)) : 0;
 }
 
-bool server_stop(struct server *s)
+void server_stop(struct server *s)
 {
     int left_ms = STOP_MS;
     for (int i = 0; i < s->n_listeners; i++) {
@@ -496,10 +462,9 @@ bool server_stop(struct server *s)
         poll(NULL, 0, STOP_STEP_MS);
         left_ms -= STOP_STEP_MS;
     }
-    bool all = workers_stop(&s->workers);
+    workers_stop(&s->workers);
     for (int i = 0; i < s->n_listeners; i++) {
         if (s->daemon[i])
             MHD_stop_daemon(s->daemon[i]);
     }
-    return all;
 }

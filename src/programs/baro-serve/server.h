@@ -34,8 +34,7 @@ struct server {
 
 /* Begins to accept connections on the listeners. Returns 0 or a negative code. */
 int server_start(struct server *s, struct baro_error *err);
-/* Accepts no more connections, ends the streams, and waits for the answers of open requests for a moment. Returns false
- * if a thread waits for a file system; then its memory must not be freed. */
-bool server_stop(struct server *s);
+/* Accepts no more connections, ends the streams, and waits for the answers of open requests for a moment. */
+void server_stop(struct server *s);
 
 #endif

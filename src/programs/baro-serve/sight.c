@@ -3,7 +3,6 @@
 
 #include <grp.h>
 #include <pwd.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/passwd.h"

@@ -14,9 +14,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "baro/baro.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/dir.h"

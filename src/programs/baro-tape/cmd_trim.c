@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "baro/baro.h"
 #include "base/error.h"
 #include "base/span.h"
 #include "programs/baro-tape/copying.h"

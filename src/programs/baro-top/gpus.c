@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GPUs at the moment, and below each what processes of the job use of it. */
-#include <string.h>
 
 #include "base/fmt.h"
 #include "base/growth.h"

@@ -9,9 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/fd.h"
-#include "output/text/read_fact.h"
 #include "programs/baro-top/beside.h"
 #include "programs/baro-top/terminal.h"
 #include "programs/baro-top/top.h"

@@ -17,7 +17,6 @@
 #include "programs/common/cli.h"
 #include "programs/common/settings.h"
 #include "recorder/collectors/gpu/gpu_row.h"
-#include "recorder/loop/hanging.h"
 #include "recorder/observe/jobs.h"
 
 #define LOCK_TRIES 200
@@ -112,7 +111,6 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
     const struct record_settings *r = &s->record;
     struct baro_error err = BARO_ERROR_INIT;
     struct buf path = {0};
-    struct hanging hanging;
     uint64_t keep_bytes = r->keep_ns || r->keep_bytes ? r->keep_bytes : s->observe.total_bytes / 4;
     (void)argv;
     if (!s->observe.n_patterns && !s->observe.tasks)
@@ -124,12 +122,8 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
     if (!gpu_row_check(r->gpu, &err))
         print_line(cli, err.text);
     fd_hold_standard();
-    hanging_begin(&hanging, s->observe.dir ? s->observe.dir : "the tapes", print_line, cli);
-    hanging_enter(&hanging);
     int dir_fd = open_folder(cli, s->observe.dir, &path, &err);
-    hanging_leave(&hanging);
     if (dir_fd < 0) {
-        hanging_end(&hanging);
         buf_done(&path);
         return cli_fail(cli, &err);
     }
@@ -151,7 +145,6 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
                  .become = programs_become},
         .total_bytes = s->observe.total_bytes,
         .overhead_ppm = r->overhead_ppm,
-        .hanging = &hanging,
         .no_events = getenv("BARO_NO_EVENTS") != NULL,
         .say = print_line,
         .context = cli,
@@ -160,7 +153,6 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
     follower_push(cli, r->push, (const char *)path.at, getpid());
     int code = jobs_run(&o, &err);
     fd_close(dir_fd);
-    hanging_end(&hanging);
     buf_done(&path);
     return code < 0 ? cli_fail(cli, &err) : 0;
 }

@@ -28,7 +28,6 @@
 #include "recorder/marks/marks_file.h"
 #include "recorder/wrapper/own_cgroup.h"
 #include "recorder/wrapper/run.h"
-#include "recorder/wrapper/seccomp.h"
 
 /* ---- --runs ---- */
 
@@ -277,27 +276,14 @@ static void becoming(void *context, int error)
         _exit(CLI_RUN_FAILED);
 }
 
-/* ---- under a filter of seccomp(2) that kills (recorder/wrapper/seccomp.h) ---- */
-
 /* Runs the command without wrapper and recorder. Nothing was opened or changed so far. Returns only if the command
  * cannot be executed, with the exit status. */
 static int execute_at_once(struct cli *cli, char **argv, const char *why)
 {
     cli_note(cli, "nothing was recorded: %s", why);
-    const struct run_result result = {.exec_errno = seccomp_execute(argv)};
+    const struct run_result result = {.exec_errno = run_at_once(argv)};
     cli_note(cli, "%s: %s", *argv[0] ? argv[0] : "''", strerror(result.exec_errno));
     run_die_like(&result);
-}
-
-/* Is no wrapper possible? Fills `why` in that case. */
-static bool wrapper_refused(const struct cli *cli, struct baro_error *why)
-{
-    if (cli->filter->forbidden)
-        error_set(why, -EPERM, "a seccomp filter forbids a call that recording takes (%s)", cli->filter->forbidden);
-    else if (cli->filter->process_errno)
-        error_set(why, -cli->filter->process_errno, "no process can be started and waited for: %s",
-                  strerror(cli->filter->process_errno));
-    return *why->text;
 }
 
 static void marks_make(struct running *run)
@@ -310,11 +296,9 @@ static void marks_make(struct running *run)
     recording_say(&run->recording, line.text); /* running the job matters more than these features */
 }
 
-/* Under a filter that kills, does not start what the filter might kill. */
 static int start_view(struct running *run, const struct cli *cli, bool quiet, int *ret_fd, struct baro_error *err)
 {
-    int code = cli->filter->there ? error_set(err, -EPERM, "--top: not under a seccomp filter")
-                                  : beside_start(cli, recording_read_fd(&run->recording), quiet, ret_fd, err);
+    int code = beside_start(cli, recording_read_fd(&run->recording), quiet, ret_fd, err);
     if (code < 0)
         recording_discard(&run->recording);
     return code;
@@ -348,9 +332,9 @@ static int run_inside(struct cli *cli, const struct record_settings *s, char **a
 }
 
 /* Returns false if the command must not be recorded: a control group allows too few processes. */
-static bool has_room(const struct cli *cli, struct running *run, struct baro_error *ret_why)
+static bool has_room(struct running *run, struct baro_error *ret_why)
 {
-    enum room room = cli->filter->there ? ROOM_ENOUGH : room_check(&run->no_helpers);
+    enum room room = room_check(&run->no_helpers);
     if (room == ROOM_NONE)
         *ret_why = run->no_helpers;
     return room != ROOM_NONE;
@@ -409,8 +393,7 @@ static int check_limits(const struct record_settings *s, bool is_inside, const c
 }
 
 /* Fills what the recorder has to know. cwd: room for its own folder; it stays borrowed. */
-static void fill_options(struct running *run, const struct cli *cli, const struct settings *s, char **argv, char *cwd,
-                         size_t cwd_size)
+static void fill_options(struct running *run, const struct settings *s, char **argv, char *cwd, size_t cwd_size)
 {
     recording_options(&run->recording, &run->options);
     run->options.run.argv = argv;
@@ -419,8 +402,7 @@ static void fill_options(struct running *run, const struct cli *cli, const struc
     run->options.run.wait_all = s->record.wait_all;
     run->options.run.cwd = getcwd(cwd, cwd_size);
     record_listen(&run->options);
-    if (!cli->filter->there)
-        record_note_namespaces(&run->options, &run->namespaces);
+    record_note_namespaces(&run->options, &run->namespaces);
     fill_limits(&run->options.run.limits, &s->record);
     run->options.run.own_group = &run->own;
     marks_make(run);
@@ -433,12 +415,12 @@ static void remove_made(struct running *run)
     marks_file_remove(&run->marks);
 }
 
-/* Starts what sends the tape elsewhere. Under a filter of system calls nothing may be started. */
+/* Starts what sends the tape elsewhere. */
 static void start_followers(const struct running *run, const struct cli *cli, const struct record_settings *s,
                             const char *command)
 {
     const char *tape = run->recording.path.len ? (const char *)run->recording.path.at : NULL;
-    if (!tape || cli->filter->there)
+    if (!tape)
         return;
     if (s->mlflow)
         mlflow_start(cli, tape, command);
@@ -461,19 +443,17 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     bool is_inside = s->record.task && *(getenv("BARO_EVENTS") ?: "");
     if (s->record.wait_all && (is_inside || !s->record.subreaper))
         return cli_failf(cli, "--wait-all and %s: one of them", is_inside ? "--task" : "--no-subreaper");
-    if (s->record.check && (is_inside || cli->filter->there))
-        return cli_failf(cli, "--check: not %s",
-                         is_inside ? "with --task inside of a recording" : "under a seccomp filter");
+    if (s->record.check && is_inside)
+        return cli_failf(cli, "--check: not with --task inside of a recording");
     if (s->record.check && !check_run_is_valid(s->record.check))
         return CLI_RUN_FAILED;
     if (is_inside && !is_limited(&s->record) && !s->record.on_limit)
         return run_inside(cli, &s->record, argv);
-    bool is_refused = wrapper_refused(cli, &err) || !has_room(cli, &run, &err);
+    bool is_refused = !has_room(&run, &err);
     if (check_limits(&s->record, is_inside, is_refused ? err.text : NULL, &wrong) < 0)
         return cli_fail(cli, &wrong);
     if (is_refused)
         return execute_at_once(cli, argv, err.text);
-    fd_hold_standard();
     int code = recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err);
     if ((code == -EMFILE || code == -ENFILE) &&
         !is_limited(&s->record)) /* a limit of the job: not a wrong call, so the job runs */
@@ -490,7 +470,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         recording_discard(&run.recording);
         return cli_fail(cli, &err);
     }
-    fill_options(&run, cli, s, argv, cwd, sizeof(cwd));
+    fill_options(&run, s, argv, cwd, sizeof(cwd));
     run.options.task_rules = rules.n ? (const char *)lines.at : NULL;
     const struct run_options options = {
         .argv = argv,
@@ -505,7 +485,6 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         .beside_fd = beside_fd,
         .own = &run.own,
         .is_limited = is_limited(&s->record),
-        .is_filtered = cli->filter->there,
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };
     struct run_result result;

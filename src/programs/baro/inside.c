@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "kernel/proc/procfs.h"
 #include "programs/baro/mark_line.h"
-#include "recorder/wrapper/seccomp.h"
+#include "recorder/wrapper/run.h"
 
 void inside_put_process(struct buf *line)
 {
@@ -28,17 +28,9 @@ static void say_not_executed(const struct cli *cli, char **argv, const struct ru
     struct baro_error err = BARO_ERROR_INIT;
     error_set(&err, -r->exec_errno, "%s: %s", **argv ? *argv : "''", strerror(r->exec_errno)); /* escaped */
     buf_printf(&line, "baro %s: %s\n", cli->command->name, err.text);
-    if (r->stderr_fd >= 0 && !line.failed && !cli->mute)
+    if (r->stderr_fd >= 0 && !line.failed)
         fd_write_all(r->stderr_fd, line.at, line.len, NULL);
     buf_done(&line);
-}
-
-/* Under a seccomp filter a wrapper may be impossible. */
-static int execute_at_once(const struct cli *cli, char **argv)
-{
-    const struct run_result result = {.exec_errno = seccomp_execute(argv)};
-    cli_note(cli, "%s: %s", **argv ? *argv : "''", strerror(result.exec_errno));
-    run_die_like(&result);
 }
 
 int inside_run(struct cli *cli, char **argv, void (*ended)(void *context, const struct run_result *result),
@@ -46,14 +38,8 @@ int inside_run(struct cli *cli, char **argv, void (*ended)(void *context, const 
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct run_result result;
-    if (cli->filter->forbidden || cli->filter->process_errno)
-        return execute_at_once(cli, argv);
-    const struct run_options options = {.argv = argv,
-                                        .tape_fd = -1,
-                                        .segments_fd = -1,
-                                        .events_fd = -1,
-                                        .folder_fd = -1,
-                                        .is_filtered = cli->filter->there};
+    const struct run_options options = {
+        .argv = argv, .tape_fd = -1, .segments_fd = -1, .events_fd = -1, .folder_fd = -1};
     if (run_wrapper(&options, NULL, NULL, &result, &err) < 0)
         return cli_fail(cli, &err);
     if (ended)

@@ -9,17 +9,6 @@
 #include "base/fd.h"
 #include "programs/baro/programs.h"
 #include "programs/common/cli.h"
-#include "recorder/wrapper/seccomp.h"
-
-/* Finds out about a seccomp filter. Call this first: a filter that kills must not kill the command because of our
- * system calls (recorder/wrapper/seccomp.h). */
-static struct seccomp_filter filter_of(int argc, char **argv)
-{
-    struct seccomp_filter f = {0};
-    if (argc > 1 && (strcmp(argv[1], "run") == 0 || strcmp(argv[1], "phase") == 0))
-        seccomp_check(&f);
-    return f;
-}
 
 /* Handles words that are not a command of this program. */
 static int other_program(struct cli *cli, char **argv)
@@ -31,17 +20,13 @@ static int other_program(struct cli *cli, char **argv)
     return programs_other(cli, word, argv + 1, &status) ? status : cli_unknown(cli, word);
 }
 
-static int begin_on_stack(int argc, char **argv, const struct seccomp_filter *filter)
+static int begin_on_stack(int argc, char **argv)
 {
-    struct cli cli = {
-        .before = {.pid = getpid()}, .filter = filter, .mute = filter->mute, .no_terminal = filter->forbidden};
+    struct cli cli = {.before = {.pid = getpid()}};
     struct settings settings;
     struct buf b = {0};
-    /* Opens those of 0, 1 and 2 that are closed, so that no file of ours gets their numbers. */
-    if (!filter->forbidden && !filter->process_errno) {
-        clock_process_cpu_ns(0, &cli.before.cpu_ns);
-        fd_hold_standard();
-    }
+    clock_process_cpu_ns(0, &cli.before.cpu_ns);
+    fd_hold_standard(); /* opens those of 0, 1 and 2 that are closed, so that no file of ours gets their numbers */
     cli_init(&cli);
     const char *word = argc > 1 ? argv[1] : "--help";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
@@ -70,7 +55,6 @@ static int begin_on_stack(int argc, char **argv, const struct seccomp_filter *fi
 struct entry {
     int argc;
     char **argv;
-    const struct seccomp_filter *filter;
     struct sigaction action;
     sigset_t mask;
 };
@@ -88,15 +72,15 @@ static void on_own_stack(int signal)
     struct entry *e = entry_of(NULL);
     sigaction(signal, &e->action, NULL);
     sigprocmask(SIG_SETMASK, &e->mask, NULL);
-    exit(begin_on_stack(e->argc, e->argv, e->filter));
+    exit(begin_on_stack(e->argc, e->argv));
 }
 
 /* Moves to a larger stack. The handler runs on the stack of sigaltstack(2) and never returns: in C there is no other
  * way to another stack in the same process. The stack limit stays as it is for the command. Returns only if this
  * fails. */
-static void move_to_own_stack(int argc, char **argv, const struct seccomp_filter *filter)
+static void move_to_own_stack(int argc, char **argv)
 {
-    struct entry e = {.argc = argc, .argv = argv, .filter = filter};
+    struct entry e = {.argc = argc, .argv = argv};
     const struct sigaction go = {.sa_handler = on_own_stack, .sa_flags = SA_ONSTACK};
     stack_t stack = {.ss_size = STACK_OWN};
     sigset_t set;
@@ -116,9 +100,8 @@ static void move_to_own_stack(int argc, char **argv, const struct seccomp_filter
 
 int main(int argc, char **argv)
 {
-    struct seccomp_filter filter = filter_of(argc, argv);
     struct rlimit limit;
-    if (!filter.forbidden && getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_LEAST)
-        move_to_own_stack(argc, argv, &filter);
-    return begin_on_stack(argc, argv, &filter);
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_LEAST)
+        move_to_own_stack(argc, argv);
+    return begin_on_stack(argc, argv);
 }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/json_scan.h"

@@ -110,8 +110,6 @@ static void put_message(const struct recording *r, const struct buf *text, bool 
     static const char none[] = "baro: out of memory\n";
     const char *at = text->failed ? none : (const char *)text->at;
     size_t len = text->failed ? sizeof(none) - 1 : text->len;
-    if (r->cli->mute)
-        return;
     if (r->link)
         link_say(r->link, at, len, now);
     else if (r->stderr_fd >= 0)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From words to a command with its settings. */
 #ifdef READERS_STATIC
-#include <nss.h>
 #endif
 
 #include <signal.h>

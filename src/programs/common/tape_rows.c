@@ -18,10 +18,6 @@
 #define COMMAND_MOST 300u           /* bytes of a command; --json has all of it */
 #define EACH_MOST (200 * NS_PER_MS) /* CPU time for one tape; an emulated CPU took more than 50 ms for 6 kB */
 
-struct cells_of_tape {
-    struct buf at[CELLS];
-};
-
 static void write_result(struct buf *b, const struct tape_head *h)
 {
     if (h->is.ended && (h->is.status_known || *h->is.ended_by))

@@ -25,11 +25,11 @@ static uint64_t env_number(const char *variable)
     return scan_u64(&text, &v) && !text.len ? v : 0;
 }
 
-static unsigned terminal_width(const struct cli *cli, int fd)
+static unsigned terminal_width(int fd)
 {
     struct winsize size;
     uint64_t v = env_number("COLUMNS");
-    if (v == 0 && !cli->no_terminal && ioctl(fd, TIOCGWINSZ, &size) == 0)
+    if (v == 0 && ioctl(fd, TIOCGWINSZ, &size) == 0)
         v = size.ws_col;
     if (v == 0)
         v = WIDTH_DEFAULT;
@@ -52,8 +52,8 @@ void cli_resize(struct cli *cli)
 {
     struct winsize size;
     uint64_t lines = env_number("LINES");
-    cli->width = terminal_width(cli, STDOUT_FILENO);
-    if (lines == 0 && !cli->no_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+    cli->width = terminal_width(STDOUT_FILENO);
+    if (lines == 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
         lines = size.ws_row;
     cli->height = !cli->tty || lines > 10000 ? 0 : (unsigned)lines;
 }
@@ -62,14 +62,13 @@ void cli_init(struct cli *cli)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     bool color = !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
-    bool may_ask = !cli->no_terminal;
-    cli->tty = may_ask && isatty(STDOUT_FILENO);
-    cli->tty_err = may_ask && isatty(STDERR_FILENO);
+    cli->tty = isatty(STDOUT_FILENO);
+    cli->tty_err = isatty(STDERR_FILENO);
     cli->utf8 = locale_is_utf8();
     cli->color = color && cli->tty;
     cli->color_err = color && cli->tty_err;
     cli_resize(cli);
-    cli->width_err = terminal_width(cli, STDERR_FILENO);
+    cli->width_err = terminal_width(STDERR_FILENO);
 }
 
 static void write_terminal(const struct cli *cli, const char *text)
@@ -78,11 +77,11 @@ static void write_terminal(const struct cli *cli, const char *text)
     buf_printf(&b, "baro%s%s: %s\n", cli->command ? " " : "", cli->command ? cli->command->name : "", text);
     if (cli->tty_err)
         wrap_lines(&b, 0, cli->width_err);
-    if (b.failed && !cli->mute) { /* writes the message unwrapped, so that it also appears if memory ran out */
+    if (b.failed) { /* writes the message unwrapped, so that it also appears if memory ran out */
         char line[512];
         int n = snprintf(line, sizeof(line), "baro: %s\n", text);
         fd_write_all(STDERR_FILENO, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1, NULL);
-    } else if (!cli->mute) {
+    } else {
         fd_write_all(STDERR_FILENO, b.at, b.len, NULL);
     }
     buf_done(&b);

@@ -3,7 +3,6 @@
 #include "recorder/loop/recorder.h"
 
 #include <malloc.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/min_max.h"

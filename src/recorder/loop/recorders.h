@@ -10,7 +10,6 @@
 
 #include "recorder/job/member_index.h"
 #include "recorder/loop/event.h"
-#include "recorder/loop/hanging.h"
 #include "recorder/loop/tasks.h"
 #include "recorder/sampling/account.h"
 
@@ -23,7 +22,6 @@ struct recorders {
     bool is_interrupted; /* the last wait was */
 
     struct event_sources events;
-    struct event_filter filter;
     bool reads_sockets; /* a reading of sockets depends on which forks are known */
 
     /* An observer's recorders as a heap; the one whose tick is due first comes first. ns: recorders_due_ns() when it
@@ -41,7 +39,6 @@ struct recorders {
     int proc_fd, root_fd;
 
     struct selecting select;
-    struct hanging *hanging; /* of an observer: reports that the folder of the tapes hangs; NULL: not reported */
     void (*say)(void *context, const char *line); /* of an observer: a line for people */
     void *say_context;
 };

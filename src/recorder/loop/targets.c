@@ -2,7 +2,6 @@
 /* Attaching to running processes: whether it is permitted, and how the end of a target is noticed. No target is ever
  * signalled. */
 #include <errno.h>
-#include <linux/types.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -17,14 +17,10 @@ void recorder_writes(struct recorder *r, bool begins)
 {
     uint64_t now = clock_monotonic_ns(), took = now - r->writes.began_ns, patience = HANGS_NS;
 
-    if (begins) {
-        hanging_enter(r->all->hanging);
+    if (begins)
         r->writes.began_ns = now;
-    } else {
-        hanging_leave(r->all->hanging);
-        if (took > r->writes.longest_ns)
-            r->writes.longest_ns = took;
-    }
+    else if (took > r->writes.longest_ns)
+        r->writes.longest_ns = took;
     if (4 * r->writes.longest_ns > patience)
         patience = 4 * r->writes.longest_ns;
     if (r->writes.hangs_at)

@@ -37,8 +37,7 @@ static unsigned long long random_number(void)
     return random & 0xffffffffffff;
 }
 
-/* Does the folder belong to us alone? If so, no other user can remove it from a folder with the sticky bit. (Not
- * lstat(2): recorder/wrapper/seccomp.h.) */
+/* Does the folder belong to us alone? If so, no other user can remove it from a folder with the sticky bit. */
 static bool is_private(const char *folder)
 {
     struct stat st;

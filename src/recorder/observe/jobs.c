@@ -9,7 +9,6 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/map.h"
-#include "recorder/loop/hanging.h"
 #include "recorder/observe/state.h"
 
 #define TURN_NS (500 * NS_PER_MS) /* between two searches for jobs */
@@ -369,10 +368,7 @@ static uint64_t search_all(struct jobs *j, struct observer *o)
 static uint64_t turn(void *context, struct observer *o)
 {
     struct jobs *j = context;
-    hanging_enter(j->options->hanging);
-    uint64_t due = folder_check(j, o) ? search_all(j, o) : clock_monotonic_ns() + TURN_NS;
-    hanging_leave(j->options->hanging);
-    return due;
+    return folder_check(j, o) ? search_all(j, o) : clock_monotonic_ns() + TURN_NS;
 }
 
 static void report_line(void *context, const char *line)
@@ -388,7 +384,6 @@ int jobs_run(const struct jobs_options *options, struct baro_error *err)
     int code = options->tasks_dir ? lister_new(&j.task_files.lister, options->tasks_dir, err) : 0;
     const struct observe_options o = {.overhead_ppm = options->overhead_ppm,
                                       .no_events = options->no_events,
-                                      .hanging = options->hanging,
                                       .turn = turn,
                                       .wake_fd = j.missed.fd,
                                       .worker =
@@ -396,9 +391,7 @@ int jobs_run(const struct jobs_options *options, struct baro_error *err)
                                       .say = report_line,
                                       .ended = on_ended,
                                       .context = &j};
-    hanging_enter(options->hanging);
     left_list(&j.left, options->dir_fd);
-    hanging_leave(options->hanging);
     if (code == 0)
         code = observe_run(&o, err);
     missed_read(&j.missed, clock_monotonic_ns() + NS_PER_SEC);

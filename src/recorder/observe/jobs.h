@@ -22,7 +22,6 @@ struct jobs_options {
     uint64_t total_bytes;         /* size of all tapes together; 0: no limit */
     uint64_t overhead_ppm;        /* budget of all jobs together; 0: no limit */
     bool no_events;
-    struct hanging *hanging; /* reports that the folder of the tapes hangs; NULL: not reported */
     void (*say)(void *context, const char *line);
     void *context;
 };

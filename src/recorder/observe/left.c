@@ -9,12 +9,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "baro/runs.h"
-#include "base/clock.h"
 #include "base/fd.h"
-#include "libbaro/tape/tail.h"
 #include "recorder/observe/state.h"
 #include "recorder/segments/next_part.h"
 #include "libbaro/writer/writer.h"

@@ -26,23 +26,17 @@
 #define FIRST_WITHIN NS_PER_SEC
 #define STUCK_AFTER (5 * NS_PER_SEC)
 #define RETRY_NS (5 * NS_PER_SEC)
-#define BARRED_MOST                                                                                                    \
-    (WORKER_LEFT_MOST - 2)               /* fewer than the workers that may hang, so that another one can be started */
 #define HASH_BEGIN 14695981039346656037u /* FNV-1a */
 
 struct listing {
     struct worker_shared worker;
     _Atomic bool is_found;  /* there is a list that the observer has not taken yet. While this is set, only the observer
                                uses the members below; else only the worker does */
-    _Atomic bool is_paused; /* the folder itself hangs and is not listed */
+    _Atomic bool is_paused; /* the folder, or a file in it, hangs and is not listed */
     _Atomic bool is_late;   /* the folder is so large that it is listed rarely */
-    _Atomic uint32_t n_barred;
-    char barred[BARRED_MOST][NAME_MAX + 1]; /* files that hang: they are not read */
-    char at[NAME_MAX + 1];                  /* the file that is being read; "": the folder */
-    _Atomic uint64_t hash;                  /* hash of the last list; 0: any list counts as changed */
+    _Atomic uint64_t hash;  /* hash of the last list; 0: any list counts as changed */
     size_t n;
     bool has_more; /* there are more files than there is room for */
-    bool is_whole; /* no file hangs */
     struct task_found file[2 * TASK_FILES_MOST];
 };
 
@@ -52,8 +46,8 @@ struct lister {
     char path[PATH_MAX];
     const char *name;  /* path of the folder, for messages */
     bool is_new;       /* nothing has waited for the first list yet */
-    uint64_t retry_ns; /* CLOCK_MONOTONIC: when files that hang are read again; 0: nothing hangs */
-    bool said_folder, said_ended, said_late, said[BARRED_MOST];
+    uint64_t retry_ns; /* CLOCK_MONOTONIC: when it is listed again; 0: it does not hang */
+    bool said_hung, said_ended, said_late;
 };
 
 /* ---- the worker ---- */
@@ -77,27 +71,13 @@ static uint64_t hashed(uint64_t hash, const void *bytes, size_t n)
     return hash;
 }
 
-static bool is_barred(const struct listing *l, const char *name)
-{
-    uint32_t n = atomic_load(&l->n_barred);
-    for (uint32_t i = 0; i < n; i++) {
-        if (strcmp(l->barred[i], name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool read_file(struct listing *l, int dir, const char *name, struct task_found *ret)
 {
     struct stat st;
     size_t len = strlen(name);
     if (!task_stem_length(name) || len > NAME_MAX)
         return false;
-    *ret = (struct task_found){.is_unknown = is_barred(l, name)};
     memcpy(ret->name, name, len + 1);
-    if (ret->is_unknown)
-        return true;
-    memcpy(l->at, name, len + 1);
     worker_progress(&l->worker);
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
         return false; /* links are not followed: baro-tasks reports them as errors */
@@ -109,25 +89,20 @@ static bool read_file(struct listing *l, int dir, const char *name, struct task_
 /* Lists the folder. If it was removed, it has no files; if it cannot be read, the last list stays. */
 static void list(struct listing *l, const char *path)
 {
-    l->at[0] = 0;
     worker_progress(&l->worker);
     DIR *d = opendir(path);
     if (!d && errno != ENOENT)
         return;
     l->n = 0;
     l->has_more = false;
-    l->is_whole = true;
     uint64_t hash = HASH_BEGIN;
     for (struct dirent *e; d && !l->has_more && (e = readdir(d)) != NULL;) {
         struct task_found *f = &l->file[l->n];
         if (read_file(l, dirfd(d), e->d_name, f)) {
             hash = hashed(hash, f->name, strlen(f->name));
             hash = hashed(hash, &f->version, sizeof(f->version));
-            hash = hashed(hash, &f->is_unknown, sizeof(f->is_unknown));
-            l->is_whole &= !f->is_unknown;
             l->has_more = ++l->n == sizeof(l->file) / sizeof(*l->file);
         }
-        l->at[0] = 0;
     }
     if (d)
         closedir(d);
@@ -200,49 +175,29 @@ struct worker *lister_worker(struct lister *l)
     return l->worker;
 }
 
-/* The worker hangs. The file at which it hangs (or the folder) is not read for a while. */
+/* The worker hangs: nothing is listed for a while. */
 static void on_hung(void *context)
 {
     struct lister *l = context;
-    struct listing *s = l->shared;
-    uint32_t n = atomic_load(&s->n_barred);
     l->retry_ns = clock_monotonic_ns() + RETRY_NS;
-    s->at[NAME_MAX] = 0;
-    if (!s->at[0] || n == BARRED_MOST) {
-        atomic_store(&s->is_paused, true);
-        return;
-    }
-    l->said[n] &= strcmp(s->barred[n], s->at) == 0;
-    memcpy(s->barred[n], s->at, sizeof(s->at));
-    atomic_store(&s->n_barred, n + 1);
+    atomic_store(&l->shared->is_paused, true);
 }
 
 static void say_hung(struct lister *l, const struct jobs_options *o)
 {
     struct baro_error line = BARO_ERROR_INIT;
-    const struct listing *s = l->shared;
-    if (atomic_load(&s->is_paused)) {
-        error_set(&line, -ETIMEDOUT, "listing %s hangs: jobs go on, and it is tried again", l->name);
-        if (!l->said_folder)
-            o->say(o->context, line.text);
-        l->said_folder = true;
-    }
-    for (uint32_t i = 0; i < atomic_load(&s->n_barred); i++) {
-        error_set(&line, -ETIMEDOUT, "reading %s/%s hangs; it is tried again", l->name, s->barred[i]);
-        if (!l->said[i])
-            o->say(o->context, line.text);
-        l->said[i] = true;
-    }
+    error_set(&line, -ETIMEDOUT, "listing %s hangs: jobs go on, and it is tried again", l->name);
+    if (!l->said_hung)
+        o->say(o->context, line.text);
+    l->said_hung = true;
 }
 
-/* Reads files again that have hung. */
 static void try_again(struct lister *l)
 {
     if (!l->retry_ns || worker_left_behind(l->worker) || clock_monotonic_ns() < l->retry_ns)
         return;
     l->retry_ns = 0;
     atomic_store(&l->shared->is_paused, false);
-    atomic_store(&l->shared->n_barred, 0);
     atomic_store(&l->shared->hash, 0);
     worker_wake(l->worker);
 }
@@ -281,10 +236,7 @@ const struct task_found *lister_turn(struct lister *l, const struct jobs_options
     l->is_new = false;
     if (!atomic_load(&s->is_found))
         return NULL;
-    if (s->is_whole)
-        l->said_folder = l->said_ended = false;
-    for (size_t i = 0; s->is_whole && i < BARRED_MOST; i++)
-        l->said[i] = false;
+    l->said_hung = l->said_ended = false;
     *ret_n = s->n;
     *ret_all = !s->has_more;
     return s->file;

@@ -6,11 +6,9 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/namespace.h"
 #include "recorder/loop/recorder.h"
 #include "recorder/sampling/schedule.h"
 
@@ -248,10 +246,8 @@ static int open_all(struct observer *o, struct baro_error *err)
     recorders_init(a, NULL);
     a->say = o->options->say;
     a->say_context = o->options->context;
-    a->hanging = o->options->hanging;
     account_init(&a->account, o->options->overhead_ppm, clock_monotonic_ns());
     account_add(&a->account, o->options->worker);
-    account_add(&a->account, a->hanging ? a->hanging->worker : NULL);
     a->account.route = route;
     a->account.route_context = o;
     a->events.stash_long = true;

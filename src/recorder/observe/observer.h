@@ -19,7 +19,6 @@ struct observe_options {
      * (CLOCK_MONOTONIC); samples that are due are taken before. */
     uint64_t (*turn)(void *context, struct observer *o);
     int wake_fd;                                  /* turn() is called when it becomes readable; -1: none */
-    struct hanging *hanging;                      /* reports that the folder of the tapes hangs; NULL: not reported */
     struct worker *worker;                        /* a process whose CPU time is part of the cost; NULL: none */
     void (*say)(void *context, const char *line); /* reports a line for people that is not about one job */
     /* A job has ended, and everything is on its tape. job: the context of its record_options.observer, which may be

@@ -236,7 +236,6 @@ void task_files_done(struct task_files *t);
 struct task_found {
     char name[NAME_MAX + 1];
     struct task_version version;
-    bool is_unknown; /* reading its version hangs */
 };
 /* Returns the length of a name without ".yaml" ("nightly.yaml": 7); 0: it is no task file, or a hidden one. */
 size_t task_stem_length(const char *name);

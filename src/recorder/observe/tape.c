@@ -2,12 +2,10 @@
 /* The tape of a job: a folder of segments, named by the time when it began, the job's name and its id. */
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/escape.h"

@@ -105,10 +105,6 @@ static void see(struct jobs *j, struct observer *o, const struct task_found *fou
     struct task_files *t = &j->task_files;
     struct task_entry *f = find_entry(t, found->name);
     bool is_new = !f;
-    if (f && found->is_unknown)
-        f->seen = true;
-    if (found->is_unknown)
-        return;
     if (is_new)
         f = add_entry(t, found->name);
     if (!f) {

@@ -5,7 +5,6 @@
  * splits a text that a rule would match.
  */
 #include "base/min_max.h"
-#include "kernel/proc/procfs.h"
 #include "recorder/redact/redact.h"
 
 /* More empty arguments than this at the end are the rest of a title. */

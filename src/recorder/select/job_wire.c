@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
-
 struct job_numbers {
     int32_t under;
     uint32_t n_tasks, n_rules, n_pins, text_len;

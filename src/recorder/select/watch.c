@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happens to processes, as events report it, and what is due at some time. */
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "recorder/select/watch_state.h"

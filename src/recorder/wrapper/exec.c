@@ -66,3 +66,13 @@ void exec_command(struct spawn *s, char *const *env)
     else
         exec_search(s, env);
 }
+
+int run_at_once(char *const *argv)
+{
+    struct spawn s = {.argv = argv, .for_shell = spawn_for_shell(argv)};
+
+    if (!s.for_shell)
+        return ENOMEM;
+    exec_command(&s, environ);
+    return errno;
+}

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -106,7 +105,7 @@ static int recorder_start(struct wrapper *w, const struct run_options *options, 
         return -errno;
     w->write_hangs_at = shared_words();
     w->limit_word = w->write_hangs_at ? w->write_hangs_at + 1 : NULL;
-    pid = options->is_filtered ? seccomp_fork() : fork();
+    pid = fork();
     if (pid == 0)
         recorder_run(w, ends[1], options, recorder_main, context);
     if (pid < 0) {

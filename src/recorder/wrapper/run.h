@@ -31,9 +31,8 @@ struct run_options {
     /* Nothing can be recorded, because of error, and this process will become the command; may be NULL. */
     void (*becoming)(void *context, int error);
     const struct own_group
-        *own;         /* the command's own control group (recorder/wrapper/own_cgroup.h); NULL or empty: none */
-    bool is_limited;  /* the recorder ends the job at a limit: without one, nothing is run */
-    bool is_filtered; /* by seccomp(2): fork(3) makes calls that were not tried (recorder/wrapper/seccomp.h) */
+        *own;        /* the command's own control group (recorder/wrapper/own_cgroup.h); NULL or empty: none */
+    bool is_limited; /* the recorder ends the job at a limit: without one, nothing is run */
 };
 
 struct run_result {
@@ -64,6 +63,9 @@ typedef int run_recorder(void *context, const struct link_end *link);
  * command, unrecorded, and the function does not return. */
 int run_wrapper(const struct run_options *options, run_recorder *recorder_main, void *context, struct run_result *ret,
                 struct baro_error *err);
+
+/* Executes the command in this process, with nothing changed. Returns the errno if that failed. */
+int run_at_once(char *const *argv);
 
 #define RUN_LIMIT_STATUS 124 /* as of timeout(1) */
 

@@ -11,7 +11,6 @@
 #include <sys/types.h>
 
 #include "recorder/wrapper/fds.h"
-#include "recorder/wrapper/seccomp.h"
 #include "recorder/wrapper/messages.h"
 #include "recorder/wrapper/run.h"
 

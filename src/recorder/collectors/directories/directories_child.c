@@ -5,9 +5,7 @@
  * core, and waits for the disk at most half of the time. While a large directory rests, others are walked that are due.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <sys/socket.h>
 
 #include "base/fd.h"
 #include "kernel/events/netlink.h"

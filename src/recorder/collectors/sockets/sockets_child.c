@@ -2,7 +2,6 @@
 /* The worker: makes a reading each time it is asked. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
