@@ -122,10 +122,12 @@ def test_a_process_has_its_control_group(run, tape, cgroup):
 def test_a_folder_is_gone_on_with(run, work):
     folder = work / "machine"
     for _ in range(2):
-        run("record", "--all", "-q", "--keep", "7d", "-o", folder, "--for", "1500ms", status=0)
+        done = run("record", "--all", "--keep", "7d", "-o", folder, "--for", "1500ms", status=0)
+        assert "recorded" in done.stderr.split("\n")[0], "it was ended, and not cut off"
     assert [p.name for p in sorted(folder.iterdir())] == ["000001.baro", "000002.baro"]
     assert [e["text"] for e in run.export(folder, "event") if e["event"] == "gap"] == ["no recorder was running"]
     assert command(run.summary(folder), "kernel threads")["processes"] == 1
+    assert "recorded" in run("top", "--once", folder, status=0).stdout.split("\n")[0]
     # The tape of a job is none of a machine.
     other = work / "other"
     run("record", "--host", "-q", "--keep", "1h", "-o", other, "--for", "300ms", status=0)

@@ -105,13 +105,16 @@ void report_head(struct lines *l, const struct baro_summary *s)
         [REPORT_GOOD] = TONE_GOOD, [REPORT_BAD] = TONE_BAD, [REPORT_CUT_OFF] = TONE_WARN, [REPORT_OTHER] = TONE_PLAIN};
     struct buf end = {0}, title = {0};
     bool is_stretch = report_is(s, "", "is_stretch"), has_end = !report_fact(s, "exit", "wait_status").absent;
-    enum lines_tone tone = TONE_PLAIN;
     if (is_stretch)
         report_stretch(s, l->style.zone, &end);
     if (is_stretch && has_end)
         buf_str(&end, ", ");
-    if (!is_stretch || has_end)
-        tone = tones[report_result(s, l->style.running, &end)];
+    enum report_result result = is_stretch && !has_end ? REPORT_OTHER : report_result(s, l->style.running, &end);
+    if (result == REPORT_CUT_OFF && l->style.ended) {
+        buf_clear(&end);
+        buf_str(&end, "recorded");
+        result = REPORT_OTHER;
+    }
     report_title(s, &title);
     buf_byte(&title, 0);
     buf_str(&end, l->style.utf8 ? " · " : " - ");
@@ -126,7 +129,7 @@ void report_head(struct lines *l, const struct baro_summary *s)
     if (apart)
         lines_end(l);
     buf_spaces(l->out, apart ? 2 : n + taken + 2 < width ? width - n - taken : 2);
-    lines_tone(l, tone);
+    lines_tone(l, tones[result]);
     lines_cut(l, l->out, end.len ? (const char *)end.at : "", end.len, apart ? width - 2 : taken);
     lines_tone(l, TONE_PLAIN);
     lines_end(l);

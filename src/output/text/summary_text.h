@@ -15,6 +15,7 @@ struct report_style {
     bool curves; /* small curves of CPU, memory and I/O: for a terminal of 80 columns and more */
     const struct baro_timeline *timeline; /* its phases are drawn under the curves, or are a table; NULL: none are */
     bool running;                         /* the tape is still written */
+    bool ended;                           /* its recorder says so: a tape that another one goes on with has no end */
     long zone;                            /* local time zone when the recording began: seconds east of UTC */
 };
 

@@ -245,8 +245,10 @@ int feed_read(struct feed *f, uint64_t most_ns, struct baro_error *err)
         return code;
     f->state = baro_tape_state(f->tape);
     bool is_running = f->state == BARO_TAPE_RUNNING;
-    if (!is_running)
+    if (!is_running) {
         end_curves(f);
+        baro_fold_add_tape(f->fold, f->tape, NULL); /* how it ends: all records are in the fold */
+    }
     /* When everything has ended, goes to the last moment with processes. */
     uint64_t best_ns = is_running || !f->work_ns ? f->last_ns : f->work_ns;
     bool is_other = f->has_sample && (!f->newest.now || (!is_running && baro_sample_t_ns(f->newest.now) != best_ns));

@@ -73,8 +73,11 @@ static void put_name(const struct recording *r, struct buf *ret)
 /* Once the observer has every record, even if not all of them are on the tape. */
 static void end_text_summary(struct recording *r, struct buf *ret)
 {
-    struct report_style style = {
-        .width = r->cli->width_err, .utf8 = r->cli->utf8, .color = r->cli->color_err, .curves = r->cli->tty_err};
+    struct report_style style = {.width = r->cli->width_err,
+                                 .utf8 = r->cli->utf8,
+                                 .color = r->cli->color_err,
+                                 .curves = r->cli->tty_err,
+                                 .ended = true};
     struct baro_value start;
     if (!r->fold || baro_fold_finish(r->fold, BARO_FOLD_TIMELINE, NULL) < 0)
         return;
