@@ -148,7 +148,7 @@ LIMITS = {
     "48 MB of addresses": limited(resource.RLIMIT_AS, 48 << 20),
     "files of 8 KB": limited(resource.RLIMIT_FSIZE, 8192),
     "no core": limited(resource.RLIMIT_CORE, 0),
-    "64 kB of stack": limited(resource.RLIMIT_STACK, 65536),
+    "128 kB of stack": limited(resource.RLIMIT_STACK, 128 << 10),
     "1 second of CPU": limited(resource.RLIMIT_CPU, 1),
     "no locked memory": limited(resource.RLIMIT_MEMLOCK, 0),
 }
