@@ -16,6 +16,22 @@ baro phase test -- sh -c 'baro phase flaky -- sh -c "sleep 0.01; exit 1"'
 """
 
 
+def test_names_are_whole_where_no_terminal_is(baro, run, tape):
+    """In a pipe no name is cut, unless COLUMNS says how wide it is; the same in all tables."""
+    phase, task = "phase-" + "x" * 120 + "-end", "task-" + "y" * 50 + "-end"
+    script = f"{baro} phase {phase} -- sleep 0.2; {baro} run --task {task} -- sleep 0.31{'0' * 90}1; sleep 0.1"
+    run("run", "-q", "-o", tape, "--", "sh", "-c", script, status=0)
+    cases = {("summary",): (phase, task), ("summary", "-v"): (phase, task), ("summary", "--by", "phase"): (phase,),
+             ("summary", "--by", "task"): (task,), ("summary", "--by", "step"): (f"sleep 0.31{'0' * 90}1",),
+             ("show", "--at", "0.4s"): (f" {task} ",), ("ls",): (task,)}  # fmt: skip
+    for command, names in cases.items():
+        whole = run(*command, tape, status=0).stdout
+        narrow = run(*command, tape, status=0, env={"COLUMNS": "80"}).stdout
+        for name in names:
+            assert name in whole, (command, whole)
+            assert name not in narrow, (command, narrow)
+
+
 def columns(line):
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 

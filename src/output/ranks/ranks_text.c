@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -156,7 +157,7 @@ static void put_table(const struct ranks *r, struct report_style style, struct b
     for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
         table_text(&to.t, titles[i]);
     ranks_each_row(r, put_row, &to);
-    table_print(&to.t, style.width, ret);
+    table_print(&to.t, style.whole_names ? 0 : style.width, ret);
     table_done(&to.t);
 }
 
@@ -303,7 +304,7 @@ static void put_drawn(const struct ranks *r, struct lines *l, size_t from, size_
     buf_byte(&label, ' ');
     text_escaped(&label, rank_node(r, from), strlen(rank_node(r, from)));
     size_t start = l->out->len;
-    lines_cut(l, l->out, (const char *)label.at, label.len, LABEL_COLUMNS - 1);
+    lines_cut(l, l->out, (const char *)label.at, label.len, l->style.whole_names ? UINT_MAX : LABEL_COLUMNS - 1);
     unsigned columns = (unsigned)utf8_columns((const char *)l->out->at + start, l->out->len - start);
     buf_spaces(l->out, columns < LABEL_COLUMNS ? LABEL_COLUMNS - columns : 1);
     put_curve(r, from, until, full, room < RANK_CELLS ? room : RANK_CELLS, l->style.utf8, l->out);

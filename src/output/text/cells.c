@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/text/cells.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/escape.h"
@@ -28,7 +29,7 @@ void cells_put(struct cells *c, unsigned i, struct buf *b)
 
 unsigned cells_name_width(const struct lines *l)
 {
-    return l->style.width > 90 ? 36 : is_narrow(l) ? 15 : 24;
+    return l->style.whole_names ? CELL_MAX / 4 - 1 : l->style.width > 90 ? 36 : is_narrow(l) ? 15 : 24;
 }
 
 /* Puts the text of a cell, as the terminal can show it, in place of what the buffer has, and returns its width. */
@@ -79,7 +80,7 @@ void cells_print(struct lines *l, const char *label, const struct cells *rows, u
                  const unsigned char *first_to_go)
 {
     unsigned width[CELLS] = {0}, indent = indent_of(l);
-    widths(l, rows, n, l->style.width - indent, first_to_go, width);
+    widths(l, rows, n, l->style.whole_names ? UINT_MAX : l->style.width - indent, first_to_go, width);
     for (unsigned r = 0; r < n; r++) {
         if (r == 0 && is_narrow(l)) {
             lines_tone(l, TONE_FAINT);

@@ -6,7 +6,7 @@
 #include "output/text/lines.h"
 
 #define CELLS 7u
-#define CELL_MAX 160u
+#define CELL_MAX 1024u
 
 struct cells {
     char text[CELLS][CELL_MAX];

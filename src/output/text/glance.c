@@ -7,6 +7,7 @@
  */
 #include "output/text/glance.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,7 +167,7 @@ struct lines glance_row(struct glance *g, enum glance_drop drop, const char *mar
     buf_str(l.out, mark);
     if (!g->style.utf8)
         text_ascii(l.out, from);
-    lines_command(&l, l.out, label, columns - used);
+    lines_command(&l, l.out, label, g->style.whole_names ? UINT_MAX : columns - used);
     used = l.out->failed ? columns : (unsigned)utf8_columns((const char *)l.out->at + from, l.out->len - from);
     lines_tone(&l, TONE_PLAIN);
     buf_spaces(l.out, (used < columns ? columns - used : 0) + 2);
@@ -175,7 +176,7 @@ struct lines glance_row(struct glance *g, enum glance_drop drop, const char *mar
 
 void glance_end(struct glance *g, struct lines *l, struct buf *text)
 {
-    unsigned width = g->style.width;
+    unsigned width = g->style.whole_names ? UINT_MAX : g->style.width;
     if (!g->style.utf8)
         text_ascii(text, 0);
     lines_cut(l, l->out, text->len ? (const char *)text->at : "", text->len, width > l->column ? width - l->column : 1);
@@ -334,7 +335,7 @@ static void put_foot(struct glance *g, const char *tape, size_t more)
     text_escaped(&name, tape, strlen(tape));
     buf_byte(&name, 0);
     struct lines l = {.style = g->style};
-    lines_path(&l, &text, tape, g->style.width - 1);
+    lines_path(&l, &text, tape, g->style.whole_names ? UINT_MAX : g->style.width - 1);
     if (more)
         buf_printf(&text, " · %zu more verdict%s", more, more == 1 ? "" : "s");
     for (size_t i = 0; i < sizeof(next) / sizeof(*next); i++) {

@@ -9,8 +9,9 @@
 #include "base/buf.h"
 
 struct report_style {
-    unsigned width; /* columns of the terminal */
-    bool utf8;      /* may show more than ASCII */
+    unsigned width;   /* columns of the terminal */
+    bool whole_names; /* names in rows and tables are not cut, however wide they are */
+    bool utf8;        /* may show more than ASCII */
     bool color;
     bool curves; /* small curves of CPU, memory and I/O: for a terminal of 80 columns and more */
     const struct baro_timeline *timeline; /* its phases are drawn under the curves, or are a table; NULL: none are */

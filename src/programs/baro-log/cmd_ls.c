@@ -247,7 +247,7 @@ static void write_table(struct list *l, size_t from, struct buf *out)
             buf_done(&cell);
         }
     }
-    table_print(&t, cli->tty ? cli->width : 0, out);
+    table_print(&t, cli->table_width, out);
     table_done(&t);
     free(curves.before);
 }

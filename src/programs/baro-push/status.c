@@ -207,7 +207,7 @@ static void put_all(struct showing *s, struct cli *cli, char **operands, struct 
     if (s->j)
         json_end(s->j, ']');
     else if (s->n)
-        table_print(&s->table, cli->tty ? cli->width : 0, out);
+        table_print(&s->table, cli->table_width, out);
     else
         buf_str(out, operands[0] ? "nothing of this was pushed so far\n" : "nothing was pushed so far\n");
 }

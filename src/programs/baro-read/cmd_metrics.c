@@ -96,7 +96,7 @@ static void as_text(const struct cli *cli, const struct baro_tape *tape, struct 
             put_row(&t, baro_kind_name(kind), d->name, "derived", d->help);
         }
     }
-    table_print(&t, cli->tty ? cli->width : 0, out);
+    table_print(&t, cli->table_width, out);
     table_done(&t);
 }
 

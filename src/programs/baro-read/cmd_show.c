@@ -143,7 +143,7 @@ static int print_text(struct show *w, struct buf *b)
                      .is_once = true,
                      .is_show = true};
     struct buf below = {0};
-    struct printing p = {.width = w->cli->width, .color = w->cli->color, .is_whole = !w->cli->tty, .out = b};
+    struct printing p = {.width = w->cli->width, .color = w->cli->color, .is_whole = !w->cli->table_width, .out = b};
     const unsigned height = w->settings->follow ? w->cli->height : 0;
     const bool is_low = height && height < 24;
     size_t most = w->settings->count == UINT32_MAX ? 0 : w->settings->count;

@@ -45,7 +45,7 @@ static int summary_steps(struct cli *cli, const struct settings *s, struct baro_
     if (s->json)
         print_steps_json(steps, path, &text);
     else
-        code = report_steps(steps, s->verbose ? 0 : ROWS_SHOWN, (unsigned)cli->width, cli->utf8, &text);
+        code = report_steps(steps, s->verbose ? 0 : ROWS_SHOWN, cli->table_width, cli->utf8, &text);
     if (code < 0)
         status = cli_failf(cli, "out of memory");
     else
@@ -104,7 +104,8 @@ static int summary_tasks(struct cli *cli, const struct settings *s, struct baro_
     if (s->json)
         print_tasks_json(summary, path, &text);
     else if (report_tasks_count(summary))
-        report_tasks_text(summary, s->by == BY_TASK || s->verbose ? 0 : ROWS_SHOWN, cli->width, cli->utf8, &text);
+        report_tasks_text(summary, s->by == BY_TASK || s->verbose ? 0 : ROWS_SHOWN, (int)cli->table_width, cli->utf8,
+                          &text);
     else
         buf_str(&text, "no tasks; --task NAME=REGEX makes one (`baro help summary`)\n");
     int status = s->json ? cli_out(cli, &text) : cli_out_text(cli, &text);
@@ -245,7 +246,7 @@ static void print_table(struct cli *cli, const struct baro_timeline *timeline, s
         phases++;
     }
     if (phases)
-        table_print(&t, cli->width, ret);
+        table_print(&t, cli->table_width, ret);
     else
         buf_str(ret, "no phases; `baro help phase` says how a job names them\n");
     if (flags & BARO_VALUE_LOWER_BOUND)
@@ -333,6 +334,7 @@ static int print_summary(const struct cli *cli, const struct settings *s, struct
         return failure;
     }
     struct report_style style = {.width = cli->width,
+                                 .whole_names = !cli->table_width,
                                  .utf8 = cli->utf8,
                                  .color = cli->color,
                                  .curves = cli->tty,
@@ -341,7 +343,7 @@ static int print_summary(const struct cli *cli, const struct settings *s, struct
                                  .zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(tape)))};
     if (s->verbose) {
         report_block(summary, path, style, &text);
-        report_tasks_section(summary, cli->width, cli->utf8, &text);
+        report_tasks_section(summary, (int)cli->table_width, cli->utf8, &text);
         report_verdicts(baro_fold_verdicts(fold), style, &text);
     } else {
         report_glance(summary, baro_fold_verdicts(fold), name, style, &text);
@@ -429,7 +431,8 @@ static int summarize_ranks(const struct cli *cli, const struct settings *s, cons
     struct ranks r = {0};
     struct buf text = {0};
     struct baro_error err = BARO_ERROR_INIT;
-    struct report_style style = {.width = cli->width, .utf8 = cli->utf8, .color = cli->color};
+    struct report_style style = {
+        .width = cli->width, .whole_names = !cli->table_width, .utf8 = cli->utf8, .color = cli->color};
     int status = rank_tapes_read(tapes, BARO_FOLD_TIMELINE, &r, &err) < 0 ? cli_fail(cli, &err) : 0;
     if (!status && s->json)
         ranks_json(&r, &text);

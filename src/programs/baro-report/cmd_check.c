@@ -245,7 +245,7 @@ static int print_check(const struct check *c, const struct settings *s)
     else if (s->markdown)
         check_markdown(c, &text);
     else
-        check_text(c, s->verbose, (struct report_style){.width = cli->tty ? cli->width : 0, .utf8 = cli->utf8}, &text);
+        check_text(c, s->verbose, (struct report_style){.width = cli->table_width, .utf8 = cli->utf8}, &text);
     if (s->github)
         check_annotations(c, &text);
     int status = cli_out(cli, &text);

@@ -332,7 +332,7 @@ static int print_table(const struct cli *cli, const struct compared_runs *r)
         status = put_command(cli, r, i, room, &t, &wall[i], &outliers);
     if (!status) {
         put_commands(cli, r, &text);
-        table_print(&t, cli->tty ? cli->width : 0, &text);
+        table_print(&t, cli->table_width, &text);
         if (cli->tty && r->n_commands > 1)
             compare_bars(wall, r->n_commands, cli->width, cli->utf8, &text);
         if (cli->tty)

@@ -124,8 +124,10 @@ static int choose_form(const struct diff *d, enum diff_form *ret)
 
 static struct report_style style_of(const struct cli *cli, bool is_file)
 {
-    return (struct report_style){
-        .width = cli->tty && !is_file ? cli->width : 100, .utf8 = cli->utf8, .color = cli->color && !is_file};
+    return (struct report_style){.width = cli->table_width && !is_file ? cli->width : 100,
+                                 .whole_names = is_file || !cli->table_width,
+                                 .utf8 = cli->utf8,
+                                 .color = cli->color && !is_file};
 }
 
 static int write_diff(const struct diff *d, enum diff_form form)

@@ -245,7 +245,7 @@ static void put_text(const struct pair *pairs, size_t n, struct report_style sty
         all += size_of(&pairs[i]);
         if (rows == ROWS_MOST || size_of(&pairs[i]) == 0)
             continue;
-        put_row(&t, &pairs[i], style.width > FIGURES + 20 ? style.width - FIGURES : NAME_MOST);
+        put_row(&t, &pairs[i], !style.whole_names && style.width > FIGURES + 20 ? style.width - FIGURES : NAME_MOST);
         shown += size_of(&pairs[i]);
         rows++;
     }
@@ -255,7 +255,7 @@ static void put_text(const struct pair *pairs, size_t n, struct report_style sty
     put_signed(ret, shown);
     buf_str(ret, ".\n");
     wrap_lines(ret, from, style.width);
-    table_print(&t, style.width, ret);
+    table_print(&t, style.whole_names ? 0 : style.width, ret);
     if (!style.utf8)
         text_ascii(ret, 0);
     ret->failed = ret->failed || t.text.failed;

@@ -138,7 +138,7 @@ void diff_text(const struct baro_runset *set, size_t before, struct report_style
     for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
         table_text(&t, titles[i]);
     diff_each_row(set, visit_table, &t);
-    table_print(&t, style.width, ret);
+    table_print(&t, style.whole_names ? 0 : style.width, ret);
     put_advice(set, before, style.width, ret);
     if (!style.utf8)
         text_ascii(ret, 0);

@@ -24,7 +24,7 @@ static void put_tasks(const struct cli *cli, const struct job *job, struct buf *
         table_take(&t, &cell);
         buf_done(&cell);
     }
-    table_print(&t, cli->width, out);
+    table_print(&t, cli->table_width, out);
     table_done(&t);
 }
 

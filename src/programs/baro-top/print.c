@@ -26,7 +26,18 @@ static int whole_width(const struct view *v, size_t first, int rows)
         int n = grid_columns_of(v->grid, line, strlen(line));
         most = n > most ? n : most;
     }
-    return ALL_COLUMNS + most;
+    return ALL_COLUMNS + v->task_width + most;
+}
+
+static int widest_task(const struct view *v)
+{
+    int most = 0;
+    for (size_t i = 0; i < v->model->n_rows; i++) {
+        const char *name = model_task(v->model, v->model->at[v->model->row[i].node].process);
+        int n = grid_columns_of(v->grid, name, strlen(name));
+        most = n > most ? n : most;
+    }
+    return most;
 }
 
 /* "(12 more, 0.35 cores)" */
@@ -43,6 +54,7 @@ int print_processes(struct view *v, struct model *m, size_t most, const struct p
     size_t left = most ? model_limit(m, &v->ui->wish, most, &rest) : 0, n = m->n_rows ? m->n_rows : 1;
     int code = 0;
     buf_byte(p->out, '\n');
+    v->task_width = p->is_whole ? widest_task(v) : 0;
     for (size_t first = 0; code == 0 && first < n; first += ROWS_A_TIME) {
         int rows = n - first < ROWS_A_TIME ? (int)(n - first) : ROWS_A_TIME, titles = first == 0;
         code = grid_resize(v->grid, rows + titles, p->is_whole ? whole_width(v, first, rows) : (int)p->width);
@@ -60,10 +72,11 @@ int print_processes(struct view *v, struct model *m, size_t most, const struct p
 static int print_list(struct view *v, size_t rows, void (*draw)(struct view *v, struct box box, bool is_panel),
                       const struct printing *p)
 {
-    int code = rows ? grid_resize(v->grid, (int)rows + 1, (int)p->width) : 0;
+    int width = p->is_whole ? ALL_COLUMNS : (int)p->width;
+    int code = rows ? grid_resize(v->grid, (int)rows + 1, width) : 0;
     if (code < 0 || !rows)
         return code;
-    draw(v, (struct box){0, 0, (int)rows + 1, (int)p->width}, true);
+    draw(v, (struct box){0, 0, (int)rows + 1, width}, true);
     buf_byte(p->out, '\n');
     grid_print(v->grid, (int)rows + 1, p->color, p->out);
     return 0;

@@ -232,7 +232,7 @@ static void put_all(const struct lives *all, const struct cli *cli, size_t most,
     int64_t now_ns = realtime_ns();
     for (size_t i = 0; order && i < all->found.n && i < most; i++)
         put_line(&t, order[i], now_ns);
-    table_print(&t, cli->width, b);
+    table_print(&t, cli->table_width, b);
     if (all->found.n > most)
         buf_printf(b, "and %zu more\n", all->found.n - most);
     table_done(&t);

@@ -48,19 +48,24 @@ enum style view_row_style(const struct view *v, enum tab tab, size_t row, enum s
     return !v->is_once && v->ui->tab == tab && v->ui->row[tab] == row ? STYLE_SELECTED : style;
 }
 
+static int width_of(const struct view *v, int c)
+{
+    return c == COLUMN_TASK && v->task_width > columns[c].width ? v->task_width : columns[c].width;
+}
+
 /* Which columns there is room for, beside the command. */
-static void choose_columns(int width, bool is_show, const bool absent[COLUMNS], bool shown[COLUMNS])
+static void choose_columns(const struct view *v, int width, const bool absent[COLUMNS], bool shown[COLUMNS])
 {
     int room = width - (width < 60 ? 15 : 22 + (width - 60) / 4);
     for (int c = 0; c < COLUMNS; c++)
         shown[c] = false;
     for (int rank = 0; rank < COLUMNS; rank++) {
         for (int c = 0; c < COLUMNS; c++) {
-            if ((is_show ? columns[c].show : columns[c].rank) != rank || absent[c])
+            if ((v->is_show ? columns[c].show : columns[c].rank) != rank || absent[c])
                 continue;
-            if (room < columns[c].width + 1)
+            if (room < width_of(v, c) + 1)
                 return;
-            room -= columns[c].width + 1;
+            room -= width_of(v, c) + 1;
             shown[c] = true;
         }
     }
@@ -223,10 +228,10 @@ static void draw_process(struct view *v, struct box box, int row, size_t at, con
         enum style style = cell(v, &b, node, (enum column_id)c);
         style = all == STYLE_PLAIN ? style : all;
         if (c == COLUMN_USER || c == COLUMN_TASK)
-            grid_take(v->grid, row, column, column + columns[c].width, style, &b);
+            grid_take(v->grid, row, column, column + width_of(v, c), style, &b);
         else
-            grid_take_right(v->grid, row, column, column + columns[c].width, style, &b);
-        column += columns[c].width + 1;
+            grid_take_right(v->grid, row, column, column + width_of(v, c), style, &b);
+        column += width_of(v, c) + 1;
     }
     draw_command(v, row, column, box.end, r, all);
     buf_done(&b);
@@ -262,10 +267,10 @@ static void draw_titles(struct view *v, struct box box, const bool shown[COLUMNS
             put_direction(v, &b);
         buf_str(&b, g->utf8 || !one->ascii ? one->title : one->ascii);
         if (c == COLUMN_USER || c == COLUMN_TASK)
-            grid_take(g, box.row, column, column + one->width, style, &b);
+            grid_take(g, box.row, column, column + width_of(v, c), style, &b);
         else /* the sign of the order may stand between two columns */
-            grid_take_right(g, box.row, column > box.column ? column - 1 : column, column + one->width, style, &b);
-        column += one->width + 1;
+            grid_take_right(g, box.row, column > box.column ? column - 1 : column, column + width_of(v, c), style, &b);
+        column += width_of(v, c) + 1;
     }
     if (sort == SORT_NAME)
         put_direction(v, &b);
@@ -290,7 +295,7 @@ void view_processes(struct view *v, struct box box)
                                   [COLUMN_TASK] = !view_tasks_count(v),
                                   [COLUMN_SENT] = !tcp,
                                   [COLUMN_RECEIVED] = !tcp};
-    choose_columns(box.end - box.column, v->is_show, absent, shown);
+    choose_columns(v, box.end - box.column, absent, shown);
     draw_titles(v, box, shown);
     size_t top = v->ui->top[TAB_PROCESSES];
     for (int i = 1; i < box.rows && top + (size_t)i - 1 < v->model->n_rows; i++)

@@ -19,6 +19,7 @@ struct view {
     const char *(*user)(void *context, uint32_t uid); /* the name of a user; NULL: they are shown as numbers */
     void *user_context;
     bool is_once;         /* printed, without keys */
+    int task_width;       /* of the widest task, where names are whole; 0: as on a screen */
     size_t later_events;  /* printed: so many of the newest are left out */
     bool is_show;         /* what each process holds goes before what it reads and writes */
     struct memory memory; /* memory of the job at the instant; set by view_head() */

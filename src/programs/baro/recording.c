@@ -74,6 +74,7 @@ static void put_name(const struct recording *r, struct buf *ret)
 static void end_text_summary(struct recording *r, struct buf *ret)
 {
     struct report_style style = {.width = r->cli->width_err,
+                                 .whole_names = !r->cli->table_width_err,
                                  .utf8 = r->cli->utf8,
                                  .color = r->cli->color_err,
                                  .curves = r->cli->tty_err,
@@ -96,7 +97,7 @@ static void end_text_summary(struct recording *r, struct buf *ret)
         buf_done(&name);
     } else {
         report_block(s, is_named ? (const char *)r->path.at : NULL, style, ret);
-        report_tasks_section(s, r->cli->width_err, r->cli->utf8, ret);
+        report_tasks_section(s, (int)r->cli->table_width_err, r->cli->utf8, ret);
         if (verdicts)
             report_verdicts(verdicts, style, ret);
     }

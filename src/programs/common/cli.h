@@ -37,15 +37,17 @@ struct cli_command {
 
 struct cli {
     const struct cli_command *command;
-    const struct settings *settings; /* the command's; NULL before its options were parsed */
-    bool tty;                        /* standard output is a terminal */
-    bool tty_err;                    /* standard error is one */
-    bool utf8;                       /* the locale can show more than ASCII */
-    bool color;                      /* standard output may be coloured */
-    bool color_err;                  /* standard error may be */
-    unsigned width, width_err;       /* columns of each */
-    struct clock_before before;      /* in baro alone */
-    unsigned height;                 /* lines of standard output; 0: not a terminal, or not known */
+    const struct settings *settings;       /* the command's; NULL before its options were parsed */
+    bool tty;                              /* standard output is a terminal */
+    bool tty_err;                          /* standard error is one */
+    bool utf8;                             /* the locale can show more than ASCII */
+    bool color;                            /* standard output may be coloured */
+    bool color_err;                        /* standard error may be */
+    unsigned width, width_err;             /* columns of each */
+    unsigned table_width, table_width_err; /* the same of tables; 0: names are whole, as it is no terminal and COLUMNS
+                                              is not set */
+    struct clock_before before;            /* in baro alone */
+    unsigned height;                       /* lines of standard output; 0: not a terminal, or not known */
 };
 
 /* One line on standard error: "baro COMMAND: text". Returns the command's status for failures. */

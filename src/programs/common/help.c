@@ -12,14 +12,17 @@
 /* Stands in the overview and in the help of commands that use the folder of kept runs. */
 static void environment(struct buf *b)
 {
-    buf_str(b, "environment:\n"
-               "  BARO_DIR  the folder of the kept runs (default: $XDG_STATE_HOME/barograph, or "
-               "~/.local/state/barograph)\n"
-               "  BARO_ANNOUNCED  the folder in which runs are announced to baro serve (default: "
-               "$XDG_RUNTIME_DIR/barograph/runs; for root without that /run/barograph/runs; empty: none)\n"
-               "  BARO_KEEP  how many runs are kept, and how much space they may take, such as \"200 runs,1GB\" "
-               "(default: 500 runs and 2 GB; the oldest are removed first)\n"
-               "  NO_COLOR  if set and not empty, nothing is coloured\n");
+    buf_str(b,
+            "environment:\n"
+            "  BARO_DIR  the folder of the kept runs (default: $XDG_STATE_HOME/barograph, or "
+            "~/.local/state/barograph)\n"
+            "  BARO_ANNOUNCED  the folder in which runs are announced to baro serve (default: "
+            "$XDG_RUNTIME_DIR/barograph/runs; for root without that /run/barograph/runs; empty: none)\n"
+            "  BARO_KEEP  how many runs are kept, and how much space they may take, such as \"200 runs,1GB\" "
+            "(default: 500 runs and 2 GB; the oldest are removed first)\n"
+            "  COLUMNS  how wide text is (default: the terminal, else 100). Without it and without a terminal names in "
+            "tables are not cut\n"
+            "  NO_COLOR  if set and not empty, nothing is coloured\n");
 }
 
 void cli_overview(const struct cli *cli, struct buf *b)

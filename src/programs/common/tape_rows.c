@@ -174,7 +174,7 @@ void tape_rows_table(const struct cli *cli, struct tape_row *rows, size_t n, str
             buf_done(&cell);
         }
     }
-    table_print(&t, cli->tty ? cli->width : 0, ret);
+    table_print(&t, cli->table_width, ret);
     table_done(&t);
 }
 

@@ -53,6 +53,7 @@ void cli_resize(struct cli *cli)
     struct winsize size;
     uint64_t lines = env_number("LINES");
     cli->width = terminal_width(STDOUT_FILENO);
+    cli->table_width = cli->tty || env_number("COLUMNS") ? cli->width : 0;
     if (lines == 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
         lines = size.ws_row;
     cli->height = !cli->tty || lines > 10000 ? 0 : (unsigned)lines;
@@ -69,6 +70,7 @@ void cli_init(struct cli *cli)
     cli->color_err = color && cli->tty_err;
     cli_resize(cli);
     cli->width_err = terminal_width(STDERR_FILENO);
+    cli->table_width_err = cli->tty_err || env_number("COLUMNS") ? cli->width_err : 0;
 }
 
 static void write_terminal(const struct cli *cli, const char *text)
