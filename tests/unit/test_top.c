@@ -112,7 +112,7 @@ static void look(void)
     assert_int_equal(feed_read(&w.feed, 0, &err), 0);
     assert_int_equal(baro_fold_finish(w.feed.fold, BARO_FOLD_TIMELINE, &err), 0);
     assert_int_equal(model_read(&w.model, baro_tape_header(w.feed.tape), &w.feed.newest, &w.feed.metric), 0);
-    assert_int_equal(model_arrange(&w.model, &w.ui.wish), 0);
+    model_arrange(&w.model, &w.ui.wish);
     w.ui.first_ns = w.feed.first_ns;
     w.ui.last_ns = w.feed.last_ns;
     w.ui.page = 10;
@@ -275,7 +275,8 @@ TEST(order_of_many)
     for (int reversed = 0; reversed < 2; reversed++) {
         u.wish.is_reversed = reversed;
         assert_int_equal(model_read(&m, NULL, &i, &metric), 0);
-        assert_gives(model_arrange(&m, &u.wish), m.n_rows, MANY);
+        model_arrange(&m, &u.wish);
+        assert_int_equal(m.n_rows, MANY);
         for (size_t k = 1; k < MANY; k++) {
             const struct node *a = &m.at[m.row[k - reversed].node], *b = &m.at[m.row[k - !reversed].node];
             assert_true(a->own.rss < b->own.rss || (a->own.rss == b->own.rss && a->id > b->id));

@@ -109,18 +109,46 @@ static bool take_life(struct lives *l, const struct baro_steps_process *p, const
     return life->name != NAMES_NONE && (!p->cmdline || life->cmdline != NAMES_NONE);
 }
 
+/* Writes each process after its parent, siblings by begin. child: the first one of each process; [n]: of none. */
+static void put_in_order(struct lives *l, struct rank *rank, uint32_t *child, uint32_t *next)
+{
+    uint32_t n = l->n, done = 0;
+    for (uint32_t i = 0; i < n; i++)
+        rank[i] = (struct rank){UINT64_MAX - l->at[i].begin_ns, i};
+    qsort(rank, n, sizeof *rank, higher);
+    memset(child, 0xff, ((size_t)n + 1) * sizeof *child);
+    for (uint32_t k = n; k-- > 0;) {
+        uint32_t i = rank[k].i, *at = &child[l->at[i].parent == LIFE_NONE ? n : l->at[i].parent];
+        next[i] = *at;
+        *at = i;
+    }
+    for (uint32_t i = child[n]; i != LIFE_NONE;) {
+        struct life *life = &l->at[i];
+        life->depth = life->parent == LIFE_NONE ? 0 : l->at[life->parent].depth + 1;
+        l->order[done++] = i;
+        if (child[i] != LIFE_NONE) {
+            i = child[i];
+            continue;
+        }
+        while (next[i] == LIFE_NONE && l->at[i].parent != LIFE_NONE)
+            i = l->at[i].parent;
+        i = next[i];
+    }
+}
+
 uint32_t *lives_take(struct lives *l, struct baro_steps *steps, bool *keep)
 {
     uint32_t n = (uint32_t)baro_steps_processes(steps), kept = 0;
     struct rank *rank = malloc(((size_t)n + 1) * sizeof *rank);
-    uint32_t *to = malloc(((size_t)n + 1) * sizeof *to);
+    uint32_t *to = malloc(((size_t)n + 1) * sizeof *to), *links = malloc(((size_t)n + 1) * 2 * sizeof *links);
     if (rank && n > LIVES_THIN)
         choose_kept(steps, rank, keep);
     for (uint32_t i = 0; to && i < n; i++)
         to[i] = n <= LIVES_THIN || keep[i] ? kept++ : LIFE_NONE;
     l->at = malloc(((size_t)kept + 1) * sizeof *l->at);
+    l->order = malloc(((size_t)kept + 1) * sizeof *l->order);
     l->left_out = baro_steps_left_out(steps);
-    bool ok = rank && to && l->at;
+    bool ok = rank && to && links && l->at && l->order;
     for (uint32_t i = 0; ok && i < n; i++) {
         const struct baro_steps_process *p = baro_steps_process(steps, i);
         l->left_out += to[i] == LIFE_NONE;
@@ -128,8 +156,11 @@ uint32_t *lives_take(struct lives *l, struct baro_steps *steps, bool *keep)
         l->left_out_failed += to[i] == LIFE_NONE && p->has_status && p->status;
         ok = to[i] == LIFE_NONE || take_life(l, p, to);
     }
+    if (ok)
+        put_in_order(l, rank, links, links + n + 1);
     free(rank);
-    if (ok && lives_order(l) == 0)
+    free(links);
+    if (ok)
         return to;
     free(to);
     return NULL;

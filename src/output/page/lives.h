@@ -54,8 +54,6 @@ void lives_done(struct lives *l);
  * Returns an array, to be freed, with the new position of each of them (LIFE_NONE: left out); NULL if out of memory. */
 uint32_t *lives_take(struct lives *l, struct baro_steps *steps, bool *keep);
 bool life_has_failed(const struct life *life);
-/* lives_tree.c: makes the order. Returns 0 or -ENOMEM. */
-int lives_order(struct lives *l);
 /* labels.c: gives each process its label. Returns 0 or -ENOMEM. */
 int lives_label(struct lives *l);
 

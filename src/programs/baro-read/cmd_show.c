@@ -105,9 +105,10 @@ static int go_to(struct show *w, uint64_t t_ns)
     if (code < 0)
         return code;
     code = model_read(&w->model, baro_tape_header(f->tape), &w->instant, &f->metric);
-    if (code >= 0)
-        code = model_arrange(&w->model, &w->ui.wish);
-    return code < 0 ? error_set(&w->err, code, "out of memory") : 1;
+    if (code < 0)
+        return error_set(&w->err, code, "out of memory");
+    model_arrange(&w->model, &w->ui.wish);
+    return 1;
 }
 
 /* ---- the text ---- */

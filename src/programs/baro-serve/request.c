@@ -12,11 +12,6 @@
 #include "programs/baro-serve/live.h"
 #include "programs/baro-serve/server.h"
 
-void request_hangs(struct request *q)
-{
-    request_fail(q, 503, "hangs", "the file system of this tape does not answer");
-}
-
 void request_fail(struct request *q, unsigned status, const char *code, const char *format, ...)
 {
     char text[512];

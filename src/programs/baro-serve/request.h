@@ -73,8 +73,6 @@ struct page_range {
 };
 bool request_range(struct request *q, uint64_t limit, uint64_t most, struct page_range *ret);
 
-/* Fails the request because the file system of a tape does not answer. */
-void request_hangs(struct request *q);
 /* Opens a cursor on the tape of q->job. Returns NULL if the request has failed. */
 struct baro_tape *request_tape(struct request *q);
 /* Does the client have this version of the answer already? If so, the answer is 304. */

@@ -236,7 +236,7 @@ static void work(struct request *q, bool is_over)
     if (is_over)
         fail_over(q);
     else if (hangs)
-        request_hangs(q);
+        request_fail(q, 503, "hangs", "the file system of this tape does not answer");
     else if (q->route->cost == ROUTE_LARGE && client_has_left(q->client))
         request_fail(q, 408, "left", "the client has closed its half of the connection");
     else if (q->route->cost == ROUTE_LARGE && clients_full(clients, q->client))

@@ -91,60 +91,44 @@ static int compare_nodes(const void *a, const void *b, void *context)
     return c->wish->is_reversed ? -order : order;
 }
 
-/*
- * Sorts what is nearly sorted already, as the processes of a sample are. From each pair in the wrong order both are
- * taken out, sorted, and merged into the rest. Example: 1 2 9 3 4 becomes 1 2 4 and 9 3; sorted and merged 1 2 3 4 9.
- */
-static void sort(size_t *at, size_t n, size_t *spare, struct comparison *c)
-{
-    size_t kept = 0, out = 0, end = n;
-    for (size_t k = 0; k < n; k++) {
-        size_t next = at[k];
-        if (kept && compare_nodes(&at[kept - 1], &next, c) > 0) {
-            spare[out++] = at[--kept];
-            spare[out++] = next;
-        } else {
-            at[kept++] = next;
-        }
-    }
-    if (out)
-        qsort_r(spare, out, sizeof(*spare), compare_nodes, c);
-    while (out) {
-        if (kept && compare_nodes(&at[kept - 1], &spare[out - 1], c) > 0)
-            at[--end] = at[--kept];
-        else
-            at[--end] = spare[--out];
-    }
-}
-
-/* Sorts those siblings that are shown, and drops the others. Returns the first one; MODEL_NONE: there is none. */
-static size_t order_siblings(struct model *m, const struct wish *w, size_t first)
+/* Sorts those that are shown. Returns how many. */
+static size_t sort_shown(struct model *m, const struct wish *w)
 {
     struct comparison c = {m, w};
     size_t n = 0;
-    for (size_t k = first; k != MODEL_NONE; k = m->at[k].next) {
+    for (size_t k = 0; k < m->n; k++) {
         if (m->at[k].is_shown)
             m->order[n++] = k;
     }
-    sort(m->order, n, m->spare, &c);
-    for (size_t k = 0; k < n; k++) {
-        m->at[m->order[k]].next = k + 1 < n ? m->order[k + 1] : MODEL_NONE;
-        m->at[m->order[k]].is_last = k + 1 == n;
+    qsort_r(m->order, n, sizeof(*m->order), compare_nodes, &c);
+    return n;
+}
+
+/* Links children and siblings in their order. Returns the first root; MODEL_NONE: there is none. */
+static size_t link_sorted(struct model *m, size_t n)
+{
+    size_t root = MODEL_NONE;
+    for (size_t k = 0; k < n; k++)
+        m->at[m->order[k]].first = MODEL_NONE;
+    while (n-- > 0) {
+        struct node *node = &m->at[m->order[n]];
+        size_t *first = node->parent == MODEL_NONE ? &root : &m->at[node->parent].first;
+        node->next = *first;
+        *first = m->order[n];
     }
-    return n ? m->order[0] : MODEL_NONE;
+    return root;
 }
 
 /* The tree in depth-first order, without folded nodes. */
-static void descend(struct model *m, const struct wish *w, size_t root)
+static void descend(struct model *m, size_t root)
 {
     unsigned depth = 0;
-    for (size_t k = root;;) {
+    for (size_t k = root; k != MODEL_NONE;) {
         struct node *node = &m->at[k];
         m->row[m->n_rows++] = (struct model_row){k, depth};
-        size_t first = node->is_folded || node->first == MODEL_NONE ? MODEL_NONE : order_siblings(m, w, node->first);
-        if (first != MODEL_NONE) {
+        if (!node->is_folded && node->first != MODEL_NONE) {
             depth++;
-            k = first;
+            k = node->first;
             continue;
         }
         while (k != MODEL_NONE && m->at[k].next == MODEL_NONE) {
@@ -157,59 +141,15 @@ static void descend(struct model *m, const struct wish *w, size_t root)
     }
 }
 
-/* Sorting a folded list of siblings would lose the nodes that are not shown, so the lists are built anew. */
-static void relink(struct model *m)
+void model_arrange(struct model *m, const struct wish *w)
 {
-    for (size_t k = 0; k < m->n; k++)
-        m->at[k].first = m->at[k].last = m->at[k].next = MODEL_NONE;
-    for (size_t k = 0; k < m->n; k++) {
-        struct node *up = m->at[k].parent == MODEL_NONE ? NULL : &m->at[m->at[k].parent];
-        if (!up)
-            continue;
-        if (up->first == MODEL_NONE)
-            up->first = k;
-        else
-            m->at[up->last].next = k;
-        up->last = k;
-    }
-}
-
-static size_t link_roots(struct model *m)
-{
-    size_t first = MODEL_NONE, last = MODEL_NONE;
-    for (size_t k = 0; k < m->n; k++) {
-        if (m->at[k].parent != MODEL_NONE)
-            continue;
-        if (first == MODEL_NONE)
-            first = k;
-        else
-            m->at[last].next = k;
-        last = k;
-    }
-    return first;
-}
-
-int model_arrange(struct model *m, const struct wish *w)
-{
-    struct comparison c = {m, w};
     m->n_rows = 0;
     choose_shown(m, w);
-    if (w->is_tree) {
-        relink(m);
-        size_t root = order_siblings(m, w, link_roots(m));
-        if (root != MODEL_NONE)
-            descend(m, w, root);
-        return 0;
-    }
-    size_t n = 0;
-    for (size_t k = 0; k < m->n; k++) {
-        if (m->at[k].is_shown)
-            m->order[n++] = k;
-    }
-    sort(m->order, n, m->spare, &c);
-    for (size_t k = 0; k < n; k++)
+    size_t n = sort_shown(m, w);
+    if (w->is_tree)
+        descend(m, link_sorted(m, n));
+    for (size_t k = 0; !w->is_tree && k < n; k++)
         m->row[m->n_rows++] = (struct model_row){m->order[k], 0};
-    return 0;
 }
 
 size_t model_limit(struct model *m, struct wish *w, size_t most, struct process_sums *ret_rest)

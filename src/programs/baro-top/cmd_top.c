@@ -49,7 +49,7 @@ int top_refresh(struct top *t)
     if (code >= 0)
         code = model_read(&t->model, baro_tape_header(f->tape), t->shown, &f->metric);
     if (code >= 0)
-        code = model_arrange(&t->model, &t->ui.wish);
+        model_arrange(&t->model, &t->ui.wish);
     return code == -ENOMEM ? error_set(&t->err, code, "out of memory") : code;
 }
 

@@ -123,7 +123,7 @@ static int act(struct loop *l, enum action action)
     struct top *t = l->top;
     l->is_changed = l->is_changed || action != ACTION_NONE;
     switch (action) {
-    case ACTION_ARRANGE: return model_arrange(&t->model, &t->ui.wish);
+    case ACTION_ARRANGE: model_arrange(&t->model, &t->ui.wish); return 0;
     case ACTION_MOVE: return top_move(t);
     case ACTION_BACK:
     case ACTION_ON: return step_sample(t, action == ACTION_ON);

@@ -13,12 +13,10 @@
 
 static int grow_nodes(struct model *m, const struct instant *i, size_t n)
 {
-    size_t cap = m->cap, cap_order = m->cap, cap_spare = m->cap;
+    size_t cap = m->cap, cap_order = m->cap;
     int code = array_reserve(&m->at, n, &cap, sizeof(*m->at));
     if (code == 0)
         code = array_reserve(&m->order, n, &cap_order, sizeof(*m->order));
-    if (code == 0)
-        code = array_reserve(&m->spare, n, &cap_spare, sizeof(*m->spare));
     if (code == 0)
         m->cap = cap;
     if (code == 0)
@@ -152,26 +150,14 @@ static void add_node(struct model *m, const struct instant *i, const struct metr
 {
     size_t at = m->n++, before = find_before(m, i->before, baro_row_id(p), guess);
     struct node *node = &m->at[at];
-    *node = (struct node){.process = p,
-                          .id = baro_row_id(p),
-                          .first = MODEL_NONE,
-                          .last = MODEL_NONE,
-                          .next = MODEL_NONE,
-                          .parent = node_index(&m->by_pid, (uint32_t)baro_row_ppid(p))};
+    *node =
+        (struct node){.process = p, .id = baro_row_id(p), .parent = node_index(&m->by_pid, (uint32_t)baro_row_ppid(p))};
     const struct baro_row *earlier =
         before == MODEL_NONE ? NULL : baro_sample_row(i->before, BARO_KIND_PROCESS, before);
     take_figures(node, &m->between, earlier, metric);
     node->tree = node->own;
     put_place(&m->by_pid, (uint32_t)baro_row_pid(p), at);
     add_to_command(m, baro_row_name(p), node->own.cores, node->own.cores_is_least, true);
-    if (node->parent == MODEL_NONE)
-        return;
-    struct node *up = &m->at[node->parent];
-    if (up->first == MODEL_NONE)
-        up->first = at;
-    else
-        m->at[up->last].next = at;
-    up->last = at;
 }
 
 /* Returns the nearest living ancestor of a process that ended: its parent, or if that ended as well, the parent's
@@ -251,7 +237,6 @@ void model_done(struct model *m)
 {
     free(m->at);
     free(m->order);
-    free(m->spare);
     free(m->row);
     free(m->command);
     map_done(&m->by_pid);

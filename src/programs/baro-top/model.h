@@ -27,14 +27,13 @@ struct process_sums {
 struct node {
     const struct baro_row *process;
     uint32_t id;
-    size_t parent, first, last, next; /* positions in the model: its parent, children, and next sibling */
-    struct process_sums own, tree;    /* tree: sum with all below it, even those that ended since the last sample */
+    size_t parent, first, next; /* positions in the model: its parent, first child, and next sibling, of those shown */
+    struct process_sums own, tree; /* tree: sum with all below it, even those that ended since the last sample */
     int cores_absent, read_absent, rss_absent; /* reasons why values of `own` are absent (enum baro_absent) */
     uint64_t cpu_ns;
     uint32_t below; /* processes below it */
     bool is_match;  /* the filter fits the process */
     bool is_shown;  /* the process, or one below it, fits the filter */
-    bool is_last;   /* the last of the siblings that are shown */
     bool is_folded;
 };
 
@@ -75,7 +74,7 @@ struct model {
     struct command_now *command;
     size_t n_commands, cap_commands;
     struct baro_interval between; /* the two samples between which use is computed */
-    size_t *order, *spare;        /* for sorting */
+    size_t *order;                /* for sorting */
     size_t last_command;          /* the command to which a process was added last; MODEL_NONE: none */
     bool has_by_id;
     struct map by_pid, by_id, by_ended_pid, by_name;
@@ -84,8 +83,8 @@ struct model {
 /* Reads an instant. It and the header of its tape must live as long as the model is used. Returns 0 or -ENOMEM. */
 int model_read(struct model *m, const struct baro_header *header, const struct instant *i,
                const struct metrics *metric);
-/* Chooses and orders the rows. Returns 0 or -ENOMEM. */
-int model_arrange(struct model *m, const struct wish *w);
+/* Chooses and orders the rows. */
+void model_arrange(struct model *m, const struct wish *w);
 /* If there are more rows, leaves the first `most` of the list. Returns how many it left out, and the sum of their
  * cores. */
 size_t model_limit(struct model *m, struct wish *w, size_t most, struct process_sums *ret_rest);

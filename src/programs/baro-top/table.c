@@ -172,12 +172,12 @@ static int draw_branch(struct view *v, int row, int column, int end, struct mode
     bool utf8 = v->grid->utf8;
     while (n > 1) {
         const struct node *up = &m->at[path[--n]];
-        column = grid_text(v->grid, row, column, end, style, up->is_last ? "  " : utf8 ? "│ " : "| ");
+        column = grid_text(v->grid, row, column, end, style, up->next == MODEL_NONE ? "  " : utf8 ? "│ " : "| ");
     }
     if (n == 1) {
         const struct node *node = &m->at[path[0]];
-        column =
-            grid_text(v->grid, row, column, end, style, node->is_last ? (utf8 ? "└─" : "`-") : (utf8 ? "├─" : "|-"));
+        column = grid_text(v->grid, row, column, end, style,
+                           node->next == MODEL_NONE ? (utf8 ? "└─" : "`-") : (utf8 ? "├─" : "|-"));
     }
     return column;
 }
