@@ -136,9 +136,13 @@ enum baro_answer {
     BARO_ANSWER_SAME,    /**< the difference is certainly within the floor of the fact */
     BARO_ANSWER_CHANGED, /**< it is certainly beyond that floor */
     BARO_ANSWER_NEW,     /**< only runs after have it: a command, phase or task that is new */
-    BARO_ANSWER_GONE     /**< only runs before have it */
+    BARO_ANSWER_GONE,    /**< only runs before have it */
+    BARO_ANSWER_SMALL,   /**< it certainly differs, by more than the relative floor of the fact, but certainly by less
+                              than its absolute one (10 ms) */
+    BARO_ANSWER_OTHERS   /**< of wall time: it is certainly beyond the floor, but the waits for cores that other
+                              processes used differ by as much, or by half as much at least */
 };
-/** @return "unknown", "same", "changed", "new" or "gone". */
+/** @return "unknown", "same", "changed", "new", "gone", "small" or "others". */
 BARO_API const char *baro_answer_name(enum baro_answer answer);
 
 /** A row of a comparison. Members may be added at the end: take what baro_difference_get() returns, make no arrays. */
@@ -165,28 +169,28 @@ struct baro_difference {
  * Compares the first @p before runs with the others.
  *
  * With four or more runs on both sides the interval is that of the exact Mann-Whitney test, with three or two, or too
- * few for so many rows, that of Student's t. All intervals together are wrong in at most 5 % of comparisons: rows that
- * may change share that. A shift beyond the floor, with an interval on one side of zero: changed; the whole interval
- * within the floor: same; else unknown. The CPU time of commands is compared in two ways with half of that each: as it
- * is, and divided by how slow its run was, which is the median over all commands (8 or more).
+ * few for so many rows, that of Student's t; of pairs that of the exact signed-rank test, if there are enough for it.
+ * Run i of both sides is a pair if the runs were made in turn: both before the next two. All intervals together are
+ * wrong in at most 5 % of comparisons: rows that may change share that. A shift beyond the floor, with an interval on
+ * one side of zero: changed; the whole interval within the floor: same, or small; else unknown. The CPU time of
+ * commands is compared in two ways with half of that each: as it is, and divided by how slow its run was, which is the
+ * median over all commands (8 or more).
  *
- * Counts that do not vary (bytes of write(), processes, the status) have no floor with four runs or more on each side.
- * With one run on a side a shift is called a change beyond a larger floor (of the wall time with the time that the run
- * waited for cores on top), and beyond all values of the other side; counts are the same where they are equal. Of more
- * runs, wall time that the runs waited more for cores is no change. Bounds are never compared as values: where it is
- * known how far one may be off, the largest possible values have to tell a change, too. A command that only some runs
- * of a side have is neither new nor gone: the others used nothing of it. Rows of the job come first, then those of
- * phases, tasks and commands; of these each fact's rows together, those with the largest difference first.
+ * Counts of bytes that do not vary with four runs or more on each side have an absolute floor of 64. With one run on a
+ * side a shift is called a change beyond a larger floor (of the wall time with the time that the run waited for cores
+ * that others used on top), and beyond all values of the other side; counts are the same where they are equal. Bounds
+ * are never compared as values: where it is known how far one may be off, the largest possible values have to tell a
+ * change, too. A command that only some runs of a side have is neither new nor gone: the others used nothing of it; nor
+ * is one that no process had last, or that may be one of the processes without a name. Rows of the job come first, then
+ * those of phases, tasks and commands; of these each fact's rows together, those with the largest difference first.
  * @param before from 1 to the number of runs - 1.
  * @return 0; -EINVAL; -ENOMEM.
  */
 BARO_API int baro_runset_compare(struct baro_runset *set, size_t before, struct baro_error *err);
 /**
  * Compares the first half of the runs with the second half as pairs: run i of both halves were made one after the other
- * (`baro compare`), so that what changes with time, such as the temperature, meets both alike. The interval is the
- * narrower one of two, each with half of the allowed error: that of baro_runset_compare(), and that of the exact
- * signed-rank test of the differences (with too few pairs of Student's t). A row for which a run has no value is
- * compared as baro_runset_compare() does.
+ * (`baro compare`), so that what changes with time, such as the temperature, meets both alike. baro_runset_compare()
+ * does so where the times when the runs began show it. A row for which a run has no value is not compared as pairs.
  * @return 0; -EINVAL: there are no runs, or their number is odd; -ENOMEM.
  */
 BARO_API int baro_runset_compare_pairs(struct baro_runset *set, struct baro_error *err);

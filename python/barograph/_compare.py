@@ -51,7 +51,8 @@ class Circumstance(NamedTuple):
 
 class Difference(NamedTuple):
     """A fact of both sides. before and after are medians, difference is theirs. shift: of several runs the Hodges-Lehmann
-    estimate of the difference, of which interval has the ends; None: too few runs for one. verdict: "changed", "same", "cannot tell", "new", "gone".
+    estimate of the difference, of which interval has the ends; None: too few runs for one. verdict: "changed", "same", "cannot tell", "new",
+    "gone", "small" (it certainly differs, by less than the absolute floor), "others" (other processes used the cores).
     runs_needed: about how many runs on each side would decide; None: decided, or not known. A difference below `floor`
     is not called a change. mark: None, "lower_bound", "upper_bound" or "estimate"."""
 
@@ -100,8 +101,10 @@ class Difference(NamedTuple):
 
     @property
     def verdict_text(self) -> str:
+        if self.verdict == "small" and self.floor is not None:
+            return f"below {_amount(self.floor, self.unit)}"
         if self.verdict != "cannot tell":
-            return self.verdict
+            return "others used the cores" if self.verdict == "others" else self.verdict
         if self.runs_needed:
             return f"needs {self.runs_needed} runs"
         return "only a bound" if self.mark in ("lower_bound", "upper_bound") else "cannot tell"

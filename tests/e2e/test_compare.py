@@ -20,6 +20,10 @@ def test_two_commands(run, work):
     assert re.search(r"^ +cpu +[\d.]+ ms \([\d.]+ ms to [\d.]+ ms\) +[\d.]+×, changed", done.stdout, re.M), done.stdout
     assert "median of 5 (range)" in done.stdout and done.stderr == ""
     assert sorted(p.name for p in (work / "tapes").iterdir()) == [f"{c}-00{i}.baro" for c in "ab" for i in range(1, 6)]
+    of_diff = run("diff", "--before", f"{work}/tapes/a-*", "--after", f"{work}/tapes/b-*", status=0).stdout
+    for label in ("wall", "cpu", "processes"):  # of the same tapes it says the same
+        answer = re.search(rf"^[b ] +{label} .* [\d.]+×, (.*)$", done.stdout, re.M)[1]
+        assert re.search(rf"^{label} .*  {answer}$", of_diff, re.M), (done.stdout, of_diff)
     results = json.loads((work / "h.json").read_text())["results"]
     assert [r["command"].replace("\\x0a", "\n") for r in results] == [burn(0.05), burn(0.2)]
     for r in results:

@@ -162,3 +162,13 @@ def test_noise_is_named(run, work):
     cores = [run.summary(work / f"{side}.baro")["host"]["cpu_others_mean_cores"] for side in "ab"]
     noise = json.loads(run("diff", "--json", work / "a.baro", work / "b.baro", status=0).stdout)["noise"]
     assert ("other processes used" in noise) == (abs(cores[0] - cores[1]) >= 0.3), (cores, noise)
+
+
+def test_a_process_that_executes_another_program_counts_once(run, work):
+    """Processes of commands add up to the job's, whatever they were before."""
+    loop = "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; exec sleep 0.05"
+    run("run", "-q", "-o", work / "t.baro", "--", "bash", "-c", f"sh -c '{loop}'; true", status=0)
+    s = run.summary(work / "t.baro")
+    found = {c["name"]: c for c in s["commands"]}
+    assert sum(c["processes"] for c in s["commands"]) == s["job"]["processes_started"] == 2, found
+    assert "sh" not in found or found["sh"]["processes"] == 0 < found["sh"]["cpu_ns"], found

@@ -96,6 +96,7 @@ TEST(a_program_of_an_earlier_process)
     programs_split(&p, perl.key, value, absent, &counted);
     assert_int_equal(value[COMMAND_CPU], 17 * NS_PER_MS);
     assert_int_equal(counted.processes, 1);
+    assert_int_equal(counted.earlier, 1);
     programs_end(&p, (struct baro_key){5, 900});
     assert_int_equal(p.n, 0);
 }

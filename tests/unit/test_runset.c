@@ -225,7 +225,8 @@ TEST(runs_that_were_slow_as_a_whole)
     free(h.set.difference);
 }
 
-/* Bytes that did not vary in four runs on each side differ, however few they are; in one run each it can't be told. */
+/* Bytes that did not vary in four runs on each side differ, if it is more than 1 % and 64 B; in one run each it can't
+ * be told. */
 TEST(counts_that_do_not_vary)
 {
     const double written[] = {76400, 76400, 76400, 76400, 87300, 87300, 87300, 87300}, one[] = {76400, 87300};
@@ -233,45 +234,132 @@ TEST(counts_that_do_not_vary)
     add_row(&h, 8, "job", "io_wchar_bytes", written);
     assert_int_equal(compared(&h, 4, "", "io_wchar_bytes")->answer, BARO_ANSWER_CHANGED);
     free(h.set.difference);
+    const double digits[] = {812, 812, 812, 812, 821, 821, 821, 821}; /* pids of more digits in lines of marks */
+    memset(&h, 0, sizeof(h));
+    add_row(&h, 8, "job", "io_wchar_bytes", digits);
+    assert_int_equal(compared(&h, 4, "", "io_wchar_bytes")->answer, BARO_ANSWER_SMALL);
+    free(h.set.difference);
     memset(&h, 0, sizeof(h));
     add_row(&h, 2, "job", "io_wchar_bytes", one);
+    add_row(&h, 2, "job", "io_write_bytes", (double[]){4096, 4096});
     assert_int_equal(compared(&h, 1, "", "io_wchar_bytes")->answer, BARO_ANSWER_UNKNOWN);
+    assert_int_equal(compared(&h, 1, "", "io_write_bytes")->answer, BARO_ANSWER_SAME);
     free(h.set.difference);
 }
 
-/* One run each: 4 s more wall time are nothing if the run waited 5 s for cores that others used. */
-TEST(wall_time_of_one_run_each)
+/* What a run has, of which one is before or after; runs of which the second half is after. */
+struct waiting {
+    double wall, cpu, waits, cores, others;
+};
+
+static const struct baro_difference *wall_of(struct hand_set *h, size_t runs, const struct waiting *a,
+                                             const struct waiting *b)
 {
-    const double wall[] = {2e9, 6e9}, waited[] = {0.1e9, 5e9}, little[] = {0.1e9, 0.2e9};
-    for (int way = 0; way < 3; way++) {
+    double wall[SET_RUNS], cpu[SET_RUNS], waits[SET_RUNS], cores[SET_RUNS], others[SET_RUNS];
+    for (size_t k = 0; k < 2 * runs; k++) {
+        const struct waiting *w = k < runs ? a : b;
+        wall[k] = w->wall + (double)(k % runs) * 1e6;
+        cpu[k] = w->cpu;
+        waits[k] = w->waits;
+        cores[k] = w->cores;
+        others[k] = w->others;
+    }
+    memset(h, 0, sizeof(*h));
+    add_row(h, 2 * runs, "job", "wall_ns", wall);
+    add_row(h, 2 * runs, "job", "cpu_ns", cpu);
+    add_row(h, 2 * runs, "job", "run_delay_ns", waits);
+    add_row(h, 2 * runs, "job", "cores_at_most", cores);
+    add_row(h, 2 * runs, "job", "cpu_others_mean_cores", others);
+    for (size_t i = 0; i < h->set.n_rows; i++)
+        runset_index(&h->set, i);
+    const struct baro_difference *d = compared(h, runs, "", "wall_ns");
+    map_done(&h->set.by_name);
+    return d;
+}
+
+/* More wall time is no change of the job where it waited as much more for cores that others used: of one run each and
+ * of five. Where its own threads compete, where others used next to nothing, and with fewer cores it is one. */
+TEST(wall_time_that_waits_explain)
+{
+    static const struct {
+        struct waiting a, b;
+        enum baro_answer answer, of_one; /* of five runs each, and of one */
+    } of[] = {
+        {{2e9, 2e9, 0.1e9, 2, 0.1},
+         {6e9, 2e9, 4.5e9, 2, 1.9},
+         BARO_ANSWER_OTHERS,
+         BARO_ANSWER_OTHERS}, /* hogs beside it */
+        {{6e9, 2e9, 4.5e9, 2, 1.9},
+         {2e9, 2e9, 0.1e9, 2, 0.1},
+         BARO_ANSWER_OTHERS,
+         BARO_ANSWER_UNKNOWN}, /* hogs before */
+        {{2e9, 2e9, 0.1e9, 2, 0.1},
+         {6e9, 2e9, 0.2e9, 2, 1.9},
+         BARO_ANSWER_CHANGED,
+         BARO_ANSWER_CHANGED}, /* it did not wait */
+        {{2e9, 2e9, 0.1e9, 2, 0.1},
+         {6e9, 2e9, 4.5e9, 2, 0.05},
+         BARO_ANSWER_CHANGED,
+         BARO_ANSWER_CHANGED}, /* nobody else used the cores */
+        {{2e9, 4e9, 0.1e9, 2, 0.1},
+         {4.1e9, 4e9, 4e9, 1, 1.0},
+         BARO_ANSWER_CHANGED,
+         BARO_ANSWER_CHANGED}, /* two threads, one core */
+        {{2e9, 4e9, 0.1e9, 2, 0.1},
+         {4.5e9, 8.9e9, 8.8e9, 2, 0.1},
+         BARO_ANSWER_CHANGED,
+         BARO_ANSWER_CHANGED}, /* more threads than cores */
+    };
+    for (size_t i = 0; i < 2 * sizeof(of) / sizeof(*of); i++) {
+        struct hand_set h;
+        enum baro_answer answer = wall_of(&h, i % 2 ? 1 : 5, &of[i / 2].a, &of[i / 2].b)->answer;
+        if (answer != (i % 2 ? of[i / 2].of_one : of[i / 2].answer))
+            fail_msg("%zu: %s", i, baro_answer_name(answer));
+        free(h.set.difference);
+    }
+    struct hand_set h; /* a difference that is not certain is nobody's */
+    struct waiting a = {2e9, 2e9, 0.1e9, 2, 0.1}, b = {2.001e9, 2e9, 0.2e9, 2, 1.9};
+    assert_int_equal(wall_of(&h, 5, &a, &b)->answer, BARO_ANSWER_SAME);
+    free(h.set.difference);
+}
+
+/* Ten runs of each side that were made in turn are pairs, whoever compares them: 2 % more are told though all runs
+ * become slower. Runs that were made side after side are none. */
+TEST(runs_that_were_made_in_turn)
+{
+    for (int is_in_turn = 0; is_in_turn < 2; is_in_turn++) {
         struct hand_set h = {0};
-        add_row(&h, 2, "job", "wall_ns", wall);
-        if (way < 2)
-            add_row(&h, 2, "job", "run_delay_ns", way ? little : waited);
-        for (size_t i = 0; i < h.set.n_rows; i++)
-            runset_index(&h.set, i);
-        assert_int_equal(compared(&h, 1, "", "wall_ns")->answer, way == 1 ? BARO_ANSWER_CHANGED : BARO_ANSWER_UNKNOWN);
-        map_done(&h.set.by_name);
+        double values[20];
+        for (size_t k = 0; k < 20; k++)
+            values[k] = (1 + (double)(k % 10) / 10) * 1e9 * (k < 10 ? 1 : 1.02);
+        add_row(&h, 20, "job", "cpu_ns", values);
+        for (size_t k = 0; k < 20; k++) /* 0 1, 3 2, 4 5, ... */
+            h.run[k].start_ns = (int64_t)(is_in_turn ? k % 10 * 2 + (k / 10 + k % 10) % 2 : k) * 1000000000;
+        assert_int_equal(compared(&h, 10, "", "cpu_ns")->answer,
+                         is_in_turn ? BARO_ANSWER_CHANGED : BARO_ANSWER_UNKNOWN);
+        assert_int_equal(baro_runset_compare_pairs(&h.set, NULL), 0);
+        assert_int_equal(baro_difference_get(&h.set, 0)->answer, BARO_ANSWER_CHANGED);
         free(h.set.difference);
     }
 }
 
-/* 277 ms more wall time in five runs each are no change if they waited 300 ms more for cores. */
-TEST(wall_time_that_waits_explain)
+/* A difference that is certain, and more than 2 %, but less than the absolute floor, is not "the same". */
+TEST(differences_below_the_absolute_floor)
 {
-    double wall[10], waits[10];
-    for (int is_waited = 0; is_waited < 2; is_waited++) {
+    static const struct {
+        double before, after;
+        enum baro_answer answer;
+    } of[] = {{3e6, 3.2e6, BARO_ANSWER_SMALL},
+              {3e6, 3.6e6, BARO_ANSWER_CHANGED},
+              {100e6, 100.8e6, BARO_ANSWER_SAME},
+              {3e6, 3e6, BARO_ANSWER_SAME}};
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         struct hand_set h = {0};
-        for (int k = 0; k < 10; k++) {
-            wall[k] = 500e6 + k % 5 * 1e6 + (k < 5 ? 0 : 277e6);
-            waits[k] = 200e6 + (k < 5 ? 0 : is_waited * 300e6);
-        }
-        add_row(&h, 10, "job", "wall_ns", wall);
-        add_row(&h, 10, "job", "run_delay_ns", waits);
-        for (size_t i = 0; i < h.set.n_rows; i++)
-            runset_index(&h.set, i);
-        assert_int_equal(compared(&h, 5, "", "wall_ns")->answer, is_waited ? BARO_ANSWER_UNKNOWN : BARO_ANSWER_CHANGED);
-        map_done(&h.set.by_name);
+        double values[10];
+        for (int k = 0; k < 10; k++)
+            values[k] = (k < 5 ? of[i].before : of[i].after) + k % 5 * 1e4;
+        add_row(&h, 10, "job", "rss_peak_bytes", values);
+        assert_int_equal(compared(&h, 5, "", "rss_peak_bytes")->answer, of[i].answer);
         free(h.set.difference);
     }
 }
@@ -290,6 +378,25 @@ TEST(names_that_only_some_runs_have)
     const struct baro_difference *d = compared(&h, 4, "b", "processes");
     assert_int_equal(d->answer, BARO_ANSWER_UNKNOWN);
     near(d->before, 0, 0);
+    for (size_t i = 0; i < h.set.n_rows; i++)
+        runset_index(&h.set, i);
+    for (int k = 4; k < 8; k++) /* pyenv was seen in each, before it became python3 */
+        h.cell[1][k] = (struct cell){0};
+    assert_int_equal(compared(&h, 4, "b", "processes")->answer, BARO_ANSWER_UNKNOWN);
+    map_done(&h.set.by_name);
+    for (int k = 4; k < 8; k++)
+        h.cell[1][k] = (struct cell){.value = 2};
+    add_row(&h, 8, "command", "processes", one);
+    h.names[2][0] = 0; /* the name of a process is not known in each run before: it may be one of these two, not both */
+    for (size_t i = 0; i < h.set.n_rows; i++)
+        runset_index(&h.set, i);
+    for (int k = 0; k < 8; k++)
+        h.cell[2][k].value = 1;
+    assert_int_equal(compared(&h, 4, "b", "processes")->answer, BARO_ANSWER_NEW);
+    for (int k = 0; k < 4; k++)
+        h.cell[2][k].value = 2;
+    assert_int_equal(compared(&h, 4, "b", "processes")->answer, BARO_ANSWER_UNKNOWN);
+    map_done(&h.set.by_name);
     free(h.set.difference);
 }
 

@@ -17,8 +17,8 @@
 
 const char *baro_answer_name(enum baro_answer answer)
 {
-    static const char *const names[] = {"unknown", "same", "changed", "new", "gone"};
-    return answer <= BARO_ANSWER_GONE ? names[answer] : "unknown";
+    static const char *const names[] = {"unknown", "same", "changed", "new", "gone", "small", "others"};
+    return answer < sizeof(names) / sizeof(*names) ? names[answer] : "unknown";
 }
 
 /* The values of one side of a row. */
@@ -67,12 +67,12 @@ static double floor_of(const struct compared *how, double value, bool is_one)
 
 /* With one run on a side: a change is beyond the floor, and beyond all values of the other side. */
 static enum baro_answer answer_of_one(const struct side *a, const struct side *b, const struct baro_difference *d,
-                                      bool is_exact)
+                                      const struct set_row *row)
 {
     bool apart = b->least > a->most || b->most < a->least,
          equal = a->least == a->most && b->least == b->most && d->shift == 0;
     double gap = b->least > a->most ? b->least - a->most : a->least - b->most;
-    if (is_exact && equal)
+    if (equal && (row->how->is_exact || row->is.fact->unit == BARO_UNIT_BYTES))
         return BARO_ANSWER_SAME;
     return apart && gap > d->floor ? BARO_ANSWER_CHANGED : BARO_ANSWER_UNKNOWN;
 }
@@ -88,24 +88,35 @@ static unsigned runs_to_decide(const struct baro_difference *d, size_t n)
     return runs > (double)n && runs <= MORE_MOST ? (unsigned)runs + 1 : 0;
 }
 
-/* Of pairs the narrower of two intervals, each with half of alpha: that of the pairs, which what changes with time does
- * not widen, or that of two groups, which takes fewer runs where nothing changes with time. Example: six runs of 100 to
- * 108 ms and six of 122 to 155 ms are apart as groups; six pairs are too few for the signed-rank test. */
+/* Can the signed-rank test of so many pairs tell a shift at all? Example: of 8 pairs all differ in the same direction
+ * with a probability of 1 / 128. */
+static bool pairs_suffice(size_t n, double alpha)
+{
+    double least = 2;
+    for (size_t i = 0; i < n; i++)
+        least /= 2;
+    return least <= alpha;
+}
+
+/* Of pairs, if there are enough, the interval of their differences, which what changes with time does not widen. Else
+ * that of two groups, which takes fewer runs: of five runs each, at 0.05. */
 static struct shift shift_of(const struct side *a, const struct side *b, double alpha, bool is_paired)
 {
     size_t least = a->n < b->n ? a->n : b->n;
     struct shift s = {NAN, NAN, NAN};
-    alpha = is_paired ? alpha / 2 : alpha;
+    if (is_paired && pairs_suffice(least, alpha))
+        return ranks_shift_pairs(a->at, b->at, least, alpha);
     if (least >= RANKS_LEAST)
         s = ranks_shift(a->at, a->n, b->at, b->n, alpha);
     if (least >= 2 && isnan(s.low)) /* too few, or too few for so many rows */
         s = ranks_shift_t(a->at, a->n, b->at, b->n, alpha);
-    struct shift of_pairs = is_paired && least >= 2 ? ranks_shift_pairs(a->at, b->at, least, alpha) : s;
-    return of_pairs.high - of_pairs.low < s.high - s.low ? of_pairs : s;
+    return s;
 }
 
-/* Did an exact fact not vary at all, in runs enough? Then each difference is one. Example: five runs wrote 76,400 bytes
- * each, five others 87,300. */
+#define STEADY_FLOOR 64.0 /* bytes: lines of `baro phase` have pids of more digits */
+
+/* Did an exact fact not vary at all, in runs enough? Then the absolute floor is next to nothing. Example: five runs
+ * wrote 76,400 bytes each, five others 87,300. */
 static bool is_steady(const struct compared *how, const struct side *a, const struct side *b)
 {
     return how->is_exact && a->n >= STEADY_LEAST && b->n >= STEADY_LEAST && a->least == a->most && b->least == b->most;
@@ -114,10 +125,11 @@ static bool is_steady(const struct compared *how, const struct side *a, const st
 /* What a row is compared with besides its own values. */
 struct comparison {
     const struct baro_runset *set;
-    size_t before, rows; /* before: runs before; rows: those that share alpha */
-    bool is_paired;      /* run i of both sides is of one pair */
-    double *slowness;    /* of each run: see find_slowness(); NULL: not known */
-    double *room;        /* for three values of each run: those of a row, those of another one, sorted ones */
+    size_t before, rows, all_rows; /* before: runs before; rows: those that share alpha for a change; all_rows: all of
+                                      them, which share it for a difference below the floor */
+    bool is_paired;                /* run i of both sides is of one pair */
+    double *slowness;              /* of each run: see find_slowness(); NULL: not known */
+    double *room;                  /* for three values of each run: those of a row, those of another one, sorted ones */
 };
 
 /* ---- a run that was slow as a whole ---- */
@@ -172,16 +184,17 @@ static int way_of(double shift, double floor)
  * or divided by how slow its run was, if both shifts say the same. Example: all commands use 50 % more after, so that
  * none does by the slowness of its run: the CPU times as they are count. */
 static struct shift interval_of(const struct comparison *c, const struct set_row *row, const struct side *a,
-                                const struct side *b, double floor)
+                                const struct side *b, double floor, size_t rows)
 {
     bool is_slowness_used = c->slowness && is_cpu_of_command(row),
          is_paired = c->is_paired && a->n == c->before && b->n == c->before;
-    double alpha = ALPHA / (double)c->rows / (is_slowness_used ? 2 : 1);
+    double alpha = ALPHA / (double)rows / (is_slowness_used ? 2 : 1);
     struct shift s = shift_of(a, b, alpha, is_paired);
     if (!is_slowness_used || isnan(s.low))
         return s;
-    struct side own_a = {.at = a->at, .is_zero_lacking = a->is_zero_lacking},
-                own_b = {.at = b->at, .is_zero_lacking = b->is_zero_lacking};
+    double *room = c->room + c->set->n_runs; /* not that of a and b, which are needed again */
+    struct side own_a = {.at = room, .is_zero_lacking = a->is_zero_lacking},
+                own_b = {.at = room + c->before, .is_zero_lacking = b->is_zero_lacking};
     take_side(row, 0, c->before, c->slowness, &own_a);
     take_side(row, c->before, c->set->n_runs, c->slowness, &own_b);
     struct shift own = shift_of(&own_a, &own_b, alpha, is_paired);
@@ -195,24 +208,76 @@ static double median_of(const struct side *side, double *room)
     return side->n ? ranks_median(room, side->n) : NAN;
 }
 
-/* How much of a difference of wall time the waits for cores explain, which other processes used: of one run each all
- * that a run waited, of more the difference of the medians if it has the same sign. Example: 277 ms more wall time, and
- * 290 ms more waits: the program may be as fast as it was. */
-static double waited_ns(const struct comparison *c, const struct set_row *row, double shift, bool is_one)
+/* ---- wall time ---- */
+
+#define OTHERS_PART 0.5 /* waits that explain so much of a difference, and leave no certain rest, are its cause */
+
+/* Returns the value of a run in a row of a scope and a fact; NAN: it has none. */
+static double value_beside(const struct baro_runset *set, const char *scope, const char *fact, const char *name,
+                           size_t run)
 {
-    bool is_wall = strcmp(row->how->fact, "wall_ns") == 0;
-    const struct set_row *waits = is_wall ? runset_beside(c->set, row->how->scope, "run_delay_ns", row->is.name) : NULL;
-    size_t runs = c->set->n_runs;
-    double *room = c->room + runs;
-    struct side a = {.at = room}, b = {.at = room + c->before};
-    if (!waits)
-        return is_wall && is_one ? NAN : 0;
-    take_side(waits, 0, c->before, NULL, &a);
-    take_side(waits, c->before, runs, NULL, &b);
+    const struct set_row *row = runset_beside(set, scope, fact, name);
+    return row && run < row->n && !row->cell[run].absent ? row->cell[run].value : NAN;
+}
+
+/*
+ * How long a run waited for cores that other processes used, as the verdict cpu-neighbour has it: not what its threads
+ * would have waited anyway, nor while a quota stopped it, and at most what others used. Example: two threads on the one
+ * core that they are allowed wait 1 s each second, for each other. What is not known is left out. NAN: waits are not
+ * known.
+ */
+static double lost_to_others(const struct baro_runset *set, const struct set_row *wall_row, size_t run)
+{
+    const char *scope = wall_row->how->scope, *name = wall_row->is.name;
+    double waited = value_beside(set, scope, "run_delay_ns", name, run), wall = wall_row->cell[run].value,
+           own = value_beside(set, scope, "cpu_ns", name, run) + waited -
+                 value_beside(set, "job", "cores_at_most", "", run) * wall,
+           used = value_beside(set, "job", "cpu_others_mean_cores", "", run) * wall,
+           stopped = value_beside(set, "job", "throttled_ns", "", run);
+    double lost = waited - (own > 0 ? own : 0) - (stopped > 0 ? stopped : 0);
+    lost = lost > used ? used : lost;
+    return lost < 0 ? 0 : lost;
+}
+
+/* The median over runs, without those in which it is not known; ret_most: the largest one. */
+static double median_lost(const struct comparison *c, const struct set_row *wall, size_t from, size_t to,
+                          double *ret_most)
+{
+    struct side side = {.at = c->room + c->set->n_runs};
+    for (size_t i = from; i < to && i < wall->n; i++) {
+        double lost = lost_to_others(c->set, wall, i);
+        if (!isnan(lost))
+            add_value(&side, lost);
+    }
+    *ret_most = side.n == to - from ? larger(*ret_most, side.most) : NAN;
+    return side.n ? ranks_median(side.at, side.n) : NAN;
+}
+
+/* Are fewer, or more, cores allowed after? Then waits for cores are due to that. */
+static bool cores_differ(const struct comparison *c)
+{
+    double before = value_beside(c->set, "job", "cores_at_most", "", 0),
+           after = value_beside(c->set, "job", "cores_at_most", "", c->before);
+    return before < after || before > after;
+}
+
+/* The answer for a certain difference of wall time, of which waits for cores may be the cause. Of one run each all that
+ * a run waited may be chance. Example: 277 ms more wall time, and 290 ms more waits: the program is as fast as it was.
+ */
+static enum baro_answer answer_of_wall(const struct comparison *c, const struct set_row *row, const struct side *a,
+                                       const struct side *b, struct baro_difference *d)
+{
+    bool is_one = isnan(d->low);
+    double size = fabs(d->shift), nearest = d->shift > 0 ? d->low : -d->high, most = 0;
+    double before = median_lost(c, row, 0, c->before, &most),
+           more = (median_lost(c, row, c->before, c->set->n_runs, &most) - before) * (d->shift > 0 ? 1 : -1);
+    if (cores_differ(c))
+        return BARO_ANSWER_CHANGED;
     if (is_one)
-        return a.n + b.n == runs ? larger(a.most, b.most) : NAN;
-    double more = median_of(&b, room + runs) - median_of(&a, room + runs);
-    return (more > 0) == (shift > 0) ? fabs(more) : 0; /* of NAN: NAN or 0 */
+        d->floor += most;
+    bool is_left = is_one ? answer_of_one(a, b, d, row) == BARO_ANSWER_CHANGED
+                          : !(more > 0) || (nearest > more && size > d->floor + more);
+    return is_left ? BARO_ANSWER_CHANGED : more >= OTHERS_PART * size ? BARO_ANSWER_OTHERS : BARO_ANSWER_UNKNOWN;
 }
 
 /* A bound can tell of a change in one direction alone, unless it is known how far it may be off: then the largest
@@ -243,35 +308,40 @@ static bool bounds_allow(const struct comparison *c, struct side *a, struct side
     return way_of(s.estimate, d->floor) == way_of(d->shift, d->floor) && (grew ? s.low > 0 : s.high < 0);
 }
 
+/* Is it certain that it differs, by more than the relative floor? */
+static bool is_small(const struct comparison *c, const struct set_row *row, const struct side *a, const struct side *b,
+                     const struct baro_difference *d)
+{
+    struct shift s = interval_of(c, row, a, b, d->floor, c->all_rows);
+    return way_of(d->shift, row->how->relative * d->before) && (s.low > 0 || s.high < 0);
+}
+
 static void judge(const struct comparison *c, const struct set_row *row, struct side *a, struct side *b,
                   struct baro_difference *d)
 {
     size_t least = a->n < b->n ? a->n : b->n;
     bool is_one = least < 2;
     struct shift s = {NAN, NAN, NAN};
-    d->floor = is_steady(row->how, a, b) ? 0 : floor_of(row->how, d->before, is_one);
+    d->floor = floor_of(row->how, d->before, is_one);
+    if (is_steady(row->how, a, b) && row->is.fact->unit == BARO_UNIT_BYTES)
+        d->floor = larger(row->how->relative * d->before, STEADY_FLOOR);
     if (!is_one)
-        s = interval_of(c, row, a, b, d->floor);
+        s = interval_of(c, row, a, b, d->floor, c->rows);
     d->shift = isnan(s.estimate) ? d->after - d->before : s.estimate;
     d->low = s.low;
     d->high = s.high;
-    double waited = waited_ns(c, row, d->shift, is_one);
-    if (is_one)
-        d->floor += waited;
-    double nearest = d->shift > 0 ? s.low : -s.high; /* the end of the interval that is nearer to zero */
-    bool is_waited = !is_one && waited > 0 && way_of(d->shift, d->floor) &&
-                     (nearest <= waited || !way_of(d->shift, d->floor + waited));
-    if (is_waited)
-        d->answer = BARO_ANSWER_UNKNOWN;
-    else if (isnan(s.low))
-        d->answer = answer_of_one(a, b, d, row->how->is_exact);
-    else if (way_of(d->shift, d->floor) && (s.low > 0 || s.high < 0))
+    bool is_apart = s.low > 0 || s.high < 0, is_within = s.low >= -d->floor && s.high <= d->floor;
+    if (isnan(s.low))
+        d->answer = answer_of_one(a, b, d, row);
+    else if (way_of(d->shift, d->floor) && is_apart)
         d->answer = BARO_ANSWER_CHANGED;
-    else if (s.low >= -d->floor && s.high <= d->floor)
-        d->answer = BARO_ANSWER_SAME;
+    else if (is_within)
+        d->answer = is_apart && is_small(c, row, a, b, d) ? BARO_ANSWER_SMALL : BARO_ANSWER_SAME;
     else
         d->more_runs = d->flags & BOUNDS ? 0 : runs_to_decide(d, least);
-    bool is_same = d->answer == BARO_ANSWER_SAME;
+    if (d->answer == BARO_ANSWER_CHANGED && strcmp(row->how->fact, "wall_ns") == 0)
+        d->answer = answer_of_wall(c, row, a, b, d);
+    bool is_same = d->answer == BARO_ANSWER_SAME || d->answer == BARO_ANSWER_SMALL;
     if ((is_same && d->flags & BOUNDS) || (d->answer == BARO_ANSWER_CHANGED && !bounds_allow(c, a, b, d))) {
         d->answer = BARO_ANSWER_UNKNOWN;
         d->more_runs = 0;
@@ -288,6 +358,22 @@ static bool may_change(const struct set_row *row, size_t runs, double *room)
         return false;
     take_side(row, 0, runs, NULL, &all);
     return all.n > 1 && all.most - all.least > floor_of(row->how, all.least, false);
+}
+
+/* May runs that lack a command have it unseen? No process had its name last (pyenv, which becomes python3: a sample
+ * sees it or not), or as many processes of these runs have no name. is_new: these are the runs before. */
+static bool may_be_unseen(const struct comparison *c, const struct set_row *row, bool is_new)
+{
+    const struct set_row *processes = runset_beside(c->set, row->how->scope, "processes", row->is.name),
+                         *nameless = runset_beside(c->set, row->how->scope, "processes", "");
+    size_t runs = c->set->n_runs;
+    struct side has = {.at = c->room + runs}, lacks = {.at = c->room + 2 * runs, .is_zero_lacking = true};
+    if (!processes)
+        return false;
+    take_side(processes, is_new ? c->before : 0, is_new ? runs : c->before, NULL, &has);
+    if (nameless)
+        take_side(nameless, is_new ? 0 : c->before, is_new ? c->before : runs, NULL, &lacks);
+    return !*row->is.name || (has.n && (has.most == 0 || (lacks.n && lacks.least >= has.least)));
 }
 
 static void compare_row(const struct comparison *c, const struct set_row *row, struct baro_difference *d)
@@ -310,10 +396,10 @@ static void compare_row(const struct comparison *c, const struct set_row *row, s
     d->low = d->high = d->shift = NAN;
     d->before = median_of(&a, sorted);
     d->after = median_of(&b, sorted);
-    if (a.lacking == c->before && !b.lacking && b.n)
-        d->answer = BARO_ANSWER_NEW;
-    else if (b.lacking == runs - c->before && !a.lacking && a.n)
-        d->answer = BARO_ANSWER_GONE;
+    bool is_new = a.lacking == c->before && !b.lacking && b.n,
+         is_gone = b.lacking == runs - c->before && !a.lacking && a.n;
+    if (is_new || is_gone)
+        d->answer = may_be_unseen(c, row, is_new) ? BARO_ANSWER_UNKNOWN : is_new ? BARO_ANSWER_NEW : BARO_ANSWER_GONE;
     else if (a.n && b.n)
         judge(c, row, &a, &b, d);
 }
@@ -382,8 +468,10 @@ static int compare_all(struct baro_runset *set, size_t before, bool is_paired, s
     }
     struct comparison c = {.set = set, .before = before, .is_paired = is_paired, .room = room};
     size_t n = 0;
-    for (size_t i = 0; i < set->n_rows; i++)
+    for (size_t i = 0; i < set->n_rows; i++) {
         c.rows += may_change(&set->row[i], set->n_runs, room);
+        c.all_rows += !set->row[i].how->is_kept_only;
+    }
     c.rows = c.rows ? c.rows : 1;
     c.slowness = find_slowness(set, room, slowness) ? slowness : NULL;
     for (size_t i = 0; i < set->n_rows; i++) {
@@ -404,9 +492,22 @@ static int compare_all(struct baro_runset *set, size_t before, bool is_paired, s
     return 0;
 }
 
+/* Were run i of both sides made one after the other, before the next two, as by `baro compare`? */
+static bool are_in_turn(const struct baro_runset *set, size_t before)
+{
+    int64_t last = INT64_MIN;
+    for (size_t i = 0; i < before && 2 * before == set->n_runs; i++) {
+        int64_t a = set->run[i].start_ns, b = set->run[before + i].start_ns;
+        if ((a < b ? a : b) <= last)
+            return false;
+        last = a > b ? a : b;
+    }
+    return 2 * before == set->n_runs;
+}
+
 int baro_runset_compare(struct baro_runset *set, size_t before, struct baro_error *err)
 {
-    return compare_all(set, before, false, err);
+    return compare_all(set, before, are_in_turn(set, before), err);
 }
 
 int baro_runset_compare_pairs(struct baro_runset *set, struct baro_error *err)

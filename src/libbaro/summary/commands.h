@@ -31,7 +31,8 @@ enum command_value {
 
 struct command {
     char *name;
-    uint64_t processes;
+    uint64_t processes; /* that had the name at any time */
+    uint64_t earlier;   /* of these, the ones that had it before they executed another program */
     uint64_t value[COMMAND_MAX];
     uint64_t covered[COMMAND_MAX]; /* how many processes had the value */
     uint8_t absent[COMMAND_MAX];   /* reason of the last process that lacked the value */

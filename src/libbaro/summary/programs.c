@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What processes had used before they executed another program belongs to the command that they were then. Example: a
- * process has 1.9 s when it ends, as python3; its exec had 1.5 s, of perl: perl gets 1.5 s and python3 0.4 s. Both
- * count it as a process of theirs.
+ * process has 1.9 s when it ends, as python3; its exec had 1.5 s, of perl: perl gets 1.5 s and python3 0.4 s. It is
+ * a process of python3 alone, so that the processes of all commands add up to those of the job.
  */
 #include <string.h>
 
@@ -62,6 +62,7 @@ void programs_split(const struct summary_programs *p, struct baro_key key, uint6
         struct command *c = &counted[one->command];
         uint64_t its = one->cpu_ns - before;
         c->processes++;
+        c->earlier++;
         move_cpu(c, its < value[COMMAND_CPU] ? its : value[COMMAND_CPU], value, absent);
         c->covered[COMMAND_TCP_SENT]++;
         c->covered[COMMAND_TCP_RECEIVED]++;

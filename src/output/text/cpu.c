@@ -36,7 +36,7 @@ static void cpu_time(struct buf *b, const struct baro_summary *s)
 static void cores(struct buf *b, const struct baro_summary *s)
 {
     struct baro_value mean = report_fact(s, "job", "cores_mean"), peak = report_fact(s, "job", "cores_peak");
-    if (report_u64(s, "", "wall_ns") < 10 * NS_PER_MS || mean.absent)
+    if (report_u64(s, "", "wall_ns") < 10 * NS_PER_MS || mean.absent || report_real_says_nothing(mean))
         return;
     buf_printf(b, "%s%s cores of ", baro_value_prefix(mean.flags, BARO_PREFIX_SYMBOL), CORES(mean.real));
     report_cores(b, report_fact(s, "limits", "cores_at_most").real);

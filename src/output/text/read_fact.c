@@ -50,6 +50,11 @@ bool report_says_nothing(struct baro_value v)
     return v.absent || (v.flags & BARO_VALUE_LOWER_BOUND && !v.u64);
 }
 
+bool report_real_says_nothing(struct baro_value v)
+{
+    return v.flags & BARO_VALUE_LOWER_BOUND && v.real < 0.005;
+}
+
 void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf *, uint64_t))
 {
     if (v.absent)
@@ -70,14 +75,16 @@ void (*report_format(const struct baro_fact *fact))(struct buf *b, uint64_t v)
 unsigned report_table_cell(struct table *t, const struct baro_fact *fact, const struct baro_value *v)
 {
     struct buf cell = {0};
-    buf_str(&cell, v->absent ? "?" : baro_value_prefix(v->flags, BARO_PREFIX_SYMBOL));
-    if (!v->absent && fact->type == BARO_FACT_REAL)
+    bool is_real = fact->type == BARO_FACT_REAL;
+    bool is_nothing = is_real ? v->absent || report_real_says_nothing(*v) : report_says_nothing(*v);
+    buf_str(&cell, is_nothing ? "?" : baro_value_prefix(v->flags, BARO_PREFIX_SYMBOL));
+    if (!is_nothing && is_real)
         fmt_decimal(&cell, v->real, 2);
-    else if (!v->absent)
+    else if (!is_nothing)
         report_format(fact)(&cell, v->u64);
     table_take(t, &cell);
     buf_done(&cell);
-    return v->absent ? 0 : v->flags;
+    return is_nothing ? 0 : v->flags;
 }
 
 uint64_t report_u64(const struct baro_summary *s, const char *section, const char *name)

@@ -18,6 +18,8 @@ bool report_has_real(const struct baro_summary *s, const char *section, const ch
 
 /* It is absent, or "at least 0". */
 bool report_says_nothing(struct baro_value v);
+/* It is "at least 0.00". */
+bool report_real_says_nothing(struct baro_value v);
 /* Writes the value after the words for its flags: "at least 3.10 s"; "not known" instead of "at least 0"; nothing if
  * it is absent. */
 void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf *, uint64_t));

@@ -96,13 +96,15 @@ static void compare_bars(const struct wall_times *commands, unsigned n, unsigned
     buf_byte(ret, '\n');
 }
 
-/* Is it beyond three times the distance from the median to the farther quartile, and by a tenth of the median? Example:
- * nine of ten runs took 1.40 to 1.50 s, the median is 1.45: a run of 2.1 s is far, and one of 1.58 is not. */
+/* Is it beyond all others, by more than three times the distance from the median to the farther quartile, and by a
+ * tenth of the median? Example: nine of ten runs took 1.40 to 1.50 s, the median is 1.45: a run of 2.1 s is far, and
+ * one of 1.58 is not; nor is one of 1.9 beside that of 2.1, which the range of the others has. */
 static bool is_far(double wall, const double *sorted, size_t n)
 {
     double median = sorted_median(sorted, n), low = median - sorted[n / 4], high = sorted[n - 1 - n / 4] - median;
     double quarter = low > high ? low : high, distance = fabs(wall - median);
-    return distance > 3 * quarter && distance > median / 10 && distance > 10e6;
+    return (wall <= sorted[0] || wall >= sorted[n - 1]) && distance > 3 * quarter && distance > median / 10 &&
+           distance > 10e6;
 }
 
 /* A line for each run from `from` on whose wall time is far from the others', with the reason that its tape has. None
@@ -231,12 +233,19 @@ static size_t values_of(const struct baro_runset *set, const char *fact, size_t 
     return diff_values(set, diff_job_row(set, fact), from, baro_runset_runs(set), SIZE_MAX, ret);
 }
 
-/* "1.20 s (1.18 to 1.31)" */
-static void put_spread(struct table *t, const struct baro_fact *fact, const double *at, size_t n)
+/* "1.20 s (1.18 s to 1.31 s)" of the runs from `from` on, "≥1.20 s (...)" if one of them is only a bound; at: their
+ * values, sorted */
+static void put_spread(struct table *t, const struct baro_runset *set, size_t row, size_t from, const double *at,
+                       size_t n)
 {
     struct buf b = {0};
-    void (*format)(struct buf * b, uint64_t v) = report_format(fact);
+    struct baro_value v;
+    unsigned flags = 0;
+    void (*format)(struct buf * b, uint64_t v) = report_format(baro_runset_row(set, row)->fact);
+    for (size_t i = from; i < baro_runset_runs(set); i++)
+        flags |= baro_runset_value(set, row, i, &v) == BARO_PRESENT ? v.flags : 0;
     if (n) {
+        buf_str(&b, baro_value_prefix(flags, BARO_PREFIX_SYMBOL));
         format(&b, whole_of(sorted_median(at, n) + 0.5));
         buf_str(&b, " (");
         format(&b, whole_of(at[0] + 0.5));
@@ -288,7 +297,7 @@ static int put_command(const struct cli *cli, const struct compared_runs *r, uns
             continue;
         table_text(t, r->n_commands > 1 && !k ? letter : "");
         table_text(t, shown[k][1]);
-        put_spread(t, baro_runset_row(set, diff_job_row(set, shown[k][0]))->fact, room, n);
+        put_spread(t, set, diff_job_row(set, shown[k][0]), from, room, n);
         put_ratio(t, command ? difference_of(set, shown[k][0]) : NULL);
         if (!k && n)
             wall_times_of(room, n, ret_wall);

@@ -247,7 +247,8 @@ static void put_answer(struct buf *html, const struct baro_difference *d)
 {
     struct buf b = {0};
     double size = (isnan(d->after) ? 0 : d->after) - (isnan(d->before) ? 0 : d->before);
-    bool is_certain = d->answer != BARO_ANSWER_UNKNOWN && d->answer != BARO_ANSWER_SAME;
+    bool is_certain =
+        d->answer != BARO_ANSWER_UNKNOWN && d->answer != BARO_ANSWER_SAME && d->answer != BARO_ANSWER_SMALL;
     diff_answer(&b, d);
     buf_printf(html, "<td><span class=\"tag%s\">", !is_certain ? "" : size > 0 ? " up" : " down");
     page_prose_done(html, &b);

@@ -95,7 +95,12 @@ void diff_percent(struct buf *b, const struct baro_difference *d)
 
 void diff_answer(struct buf *b, const struct baro_difference *d)
 {
-    if (d->answer != BARO_ANSWER_UNKNOWN)
+    if (d->answer == BARO_ANSWER_SMALL) {
+        buf_str(b, "below ");
+        put_amount(b, d, d->floor);
+    } else if (d->answer == BARO_ANSWER_OTHERS)
+        buf_str(b, "others used the cores");
+    else if (d->answer != BARO_ANSWER_UNKNOWN)
         buf_str(b, baro_answer_name(d->answer));
     else if (d->more_runs)
         buf_printf(b, "needs %u runs", d->more_runs);
@@ -115,7 +120,8 @@ bool diff_is_shown(const struct baro_difference *d)
         return is_much && strcmp(d->fact->name, "rss_peak_bytes") != 0;
     if (!d->n_before || !d->n_after) /* a name that only some runs of a side have */
         return false;
-    return d->answer == BARO_ANSWER_CHANGED || (d->answer == BARO_ANSWER_UNKNOWN && is_much);
+    return d->answer == BARO_ANSWER_CHANGED || d->answer == BARO_ANSWER_OTHERS ||
+           (d->answer == BARO_ANSWER_UNKNOWN && is_much);
 }
 
 /* ---- the sentence ---- */
@@ -156,7 +162,8 @@ static const struct baro_difference *largest(const struct baro_runset *set, cons
     for (size_t i = 0; i < baro_difference_count(set); i++) {
         const struct baro_difference *d = baro_difference_get(set, i);
         if (strcmp(d->scope, scope) != 0 || strcmp(d->fact->name, fact) != 0 || way * size_of(d) < 0 ||
-            absolute(size_of(d)) < least || d->answer == BARO_ANSWER_SAME || !(diff_is_shown(d) || is_certain(d)))
+            absolute(size_of(d)) < least || d->answer == BARO_ANSWER_SAME || d->answer == BARO_ANSWER_SMALL ||
+            !(diff_is_shown(d) || is_certain(d)))
             continue;
         bool is_alike = !most || is_of_one(d) || is_certain(d) == is_certain(most);
         if (!most || (is_alike ? absolute(size_of(d)) > absolute(size_of(most)) : is_certain(d)))
@@ -354,6 +361,10 @@ static size_t put_names(struct buf *b, const struct baro_runset *set, enum baro_
             }
             buf_str(b, at ? at + 1 == n ? " and " : ", " : "");
             buf_str(b, diff_label(d));
+            if (answer == BARO_ANSWER_SMALL) {
+                buf_byte(b, ' ');
+                diff_shift(b, d);
+            }
             at++;
         }
     }
@@ -424,22 +435,29 @@ static void put_status(struct buf *b, const struct baro_runset *set, size_t befo
     }
 }
 
-/* Says how much of a difference of wall time goes with waits for cores, where that is a good part. */
-static void put_waits(struct buf *b, const struct baro_runset *set, size_t before)
+/* Says that others made the job slower, or how long it waited for cores where that is a good part of a certain change
+ * of wall time. Returns whether others did. */
+static bool put_waits(struct buf *b, const struct baro_runset *set, size_t before)
 {
     const struct baro_difference *wall = find_row(set, "job", "", "wall_ns");
     size_t row = diff_job_row(set, "run_delay_ns");
+    bool is_of_others = wall && wall->answer == BARO_ANSWER_OTHERS;
     double size = wall ? size_of(wall) : 0;
-    if (!wall || !(absolute(size) > 0.05 * wall->before) || row == baro_runset_rows(set))
-        return;
+    if (!wall || row == baro_runset_rows(set) || !(is_of_others || wall->answer == BARO_ANSWER_CHANGED))
+        return false;
     double more = median_of(set, row, before, baro_runset_runs(set)) - median_of(set, row, 0, before);
-    if (more / size < PART_LEAST)
-        return;
-    buf_str(b, "The job waited ");
+    if (is_of_others) {
+        buf_str(b, size > 0 ? "Slower because others used the cores: it took "
+                            : "Faster because others left it the cores: it took ");
+        put_change(b, set, wall, before);
+        buf_str(b, ", and waited ");
+    } else if (more / size < PART_LEAST)
+        return false;
+    else
+        buf_str(b, "It waited ");
     put_amount(b, wall, more);
-    buf_printf(b, " %s for cores, and took ", more > 0 ? "more" : "less");
-    put_amount(b, wall, size);
-    buf_printf(b, " %s. ", size > 0 ? "longer" : "less time");
+    buf_printf(b, " %s for cores. ", more > 0 ? "more" : "less");
+    return is_of_others;
 }
 
 /* A change that is exact may be as small as that: it stands in the table alone. */
@@ -474,32 +492,36 @@ static size_t put_changes(struct buf *b, const struct baro_runset *set, size_t b
     return n;
 }
 
+/* "The same: cpu and memory. " */
+static void put_list(struct buf *b, const struct baro_runset *set, enum baro_answer answer, const char *head,
+                     const char *what)
+{
+    struct buf names = {0};
+    if (put_names(&names, set, answer)) {
+        buf_printf(b, "%s%s: ", head, what);
+        buf_add(b, names.at, names.len);
+        buf_str(b, ". ");
+    }
+    b->failed = b->failed || names.failed;
+    buf_done(&names);
+}
+
 void diff_sentence(const struct baro_runset *set, size_t before, struct buf *ret)
 {
-    struct buf same = {0}, unknown = {0};
     size_t small = 0;
     put_status(ret, set, before);
     size_t changes = put_changes(ret, set, before, &small);
-    bool is_any = put_parts(ret, set, before);
+    bool is_any = put_parts(ret, set, before), is_of_others = put_waits(ret, set, before);
     if (!is_any && !changes) {
-        buf_str(ret, small ? "Counts of bytes changed by next to nothing, and no other change is certain. "
-                           : "No change is certain. ");
+        buf_str(ret, small          ? "Counts of bytes changed by next to nothing, and no other change is certain. "
+                     : is_of_others ? "No other change is certain. "
+                                    : "No change is certain. ");
         put_uncertain(ret, set, before);
     }
-    put_waits(ret, set, before);
-    if (put_names(&same, set, BARO_ANSWER_SAME)) {
-        buf_str(ret, is_any ? "The same of the whole job: " : "The same: ");
-        buf_add(ret, same.at, same.len);
-        buf_str(ret, ". ");
-    }
-    if (put_names(&unknown, set, BARO_ANSWER_UNKNOWN)) {
-        buf_str(ret, is_any ? "Cannot tell of the whole job: " : "Cannot tell: ");
-        buf_add(ret, unknown.at, unknown.len);
-        buf_byte(ret, '.');
-    }
+    const char *what = is_any ? " of the whole job" : "";
+    put_list(ret, set, BARO_ANSWER_SMALL, "A small difference", what);
+    put_list(ret, set, BARO_ANSWER_SAME, "The same", what);
+    put_list(ret, set, BARO_ANSWER_UNKNOWN, "Cannot tell", what);
     while (ret->len && ret->at[ret->len - 1] == ' ')
         ret->len--;
-    ret->failed = ret->failed || same.failed || unknown.failed;
-    buf_done(&same);
-    buf_done(&unknown);
 }

@@ -109,6 +109,17 @@ size_t diff_ratios(const struct baro_runset *set, double **ret)
     return n;
 }
 
+/* Did the CPU time of the job differ in this direction as well? */
+static bool is_of_job(const struct baro_runset *set, double more)
+{
+    for (size_t i = 0; i < baro_difference_count(set); i++) {
+        const struct baro_difference *d = baro_difference_get(set, i);
+        if (strcmp(d->scope, "job") == 0 && strcmp(d->fact->name, "cpu_ns") == 0)
+            return more * (d->after - d->before) > 0;
+    }
+    return false;
+}
+
 /* Writes "most commands used 4.1 % more CPU: the machine may have been slower": a program that changed seldom changes
  * in most of its commands alike. Returns whether it is so. */
 static bool put_slowness(const struct baro_runset *set, bool is_first, struct buf *ret)
@@ -117,7 +128,7 @@ static bool put_slowness(const struct baro_runset *set, bool is_first, struct bu
     size_t n = diff_ratios(set, &ratio);
     double more = n >= COMMANDS_LEAST ? sorted_median(ratio, n) - 1 : 0, size = more < 0 ? -more : more;
     free(ratio);
-    if (size < SLOWER_LEAST)
+    if (size < SLOWER_LEAST || !is_of_job(set, more))
         return false;
     buf_str(ret, is_first ? "" : "; ");
     buf_str(ret, "most commands used ");
