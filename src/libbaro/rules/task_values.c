@@ -39,8 +39,9 @@ static bool give_io_to_parent(struct task_fold *f, const struct task_process *p)
     if (!parent || parent == p)
         return false;
     for (int i = 0; i < USED_IO; i++) {
-        parent->reaped_exits[i] += max_u64(p->used[USED_READ + i], p->reaped[i]); /* taskstats has its own alone */
-        parent->reaped[i] = max_u64(parent->reaped[i], parent->reaped_exits[i]);  /* a row of record --all has all */
+        /* taskstats has its own alone; what it did before the stretch comes with the rest */
+        parent->reaped_exits[i] += max_u64(p->used[USED_READ + i], p->reaped[i]) + p->base[USED_READ + i];
+        parent->reaped[i] = max_u64(parent->reaped[i], parent->reaped_exits[i]); /* a row of record --all has all */
     }
     return parent->task == p->task;
 }
