@@ -41,6 +41,12 @@ def named(work, name, program="true"):
     return str(copy)
 
 
+def tasks_by(run, tape, by, *options):
+    """What each had used by the last sample: `baro summary --by`."""
+    found = json.loads(run("summary", "--json", "--by", by, tape, *options, status=0).stdout)
+    return {t["name"]: t for t in found["tasks"]}
+
+
 def command(summary, name):
     return next((c for c in summary["commands"] if c["name"] == name), None)
 
@@ -79,6 +85,13 @@ def test_each_process_is_counted_and_the_total_closes(run, tape, work, cgroup):
     text = run("show", tape, status=0).stdout
     assert re.search(r"^brief lives so far, those with most CPU time first:\n +[\d,]+× \S+ of \S+: ", text, re.M), text
     assert "io_read_bytes" not in text
+    # So it is in stretches that follow each other.
+    two = run.instants(tape)[len(run.instants(tape)) // 2 - 1 :][:2]
+    edge = f"+{(two[0] * 0.4 + two[1] * 0.6) / 1e9:.9f}s"
+    parts = [tasks_by(run, tape, "command", *at) for at in (("--to", edge), ("--from", edge))]
+    assert sum(p["was-brief"]["processes_started"] for p in parts if "was-brief" in p) == BRIEF
+    burnt = sum(p["burner"]["cpu_ns"] for p in parts if "burner" in p)
+    assert burnt == tasks_by(run, tape, "command")["burner"]["cpu_ns"]
     burner = next(e for e in exits if e["name"] == "burner")
     assert burner["signal"] == signal.SIGKILL and burner["cpu_ns"] >= 200_000_000 and burner["cgroup"].startswith("/")
 

@@ -131,6 +131,31 @@ def test_by_of_a_stretch(run, recorded, edge):
     assert abs(cpu - whole) <= 0.1 * whole + 20e6
 
 
+def test_stretches_that_follow_each_other_add_up(run, recorded):
+    """Each edge is the nearest sample. What ended between a sample and an edge is of one stretch, too."""
+    ends = rows(run, recorded, "exit")
+    edges = [f"+{(int(e['t_ns']) + 1000) / 1e9:.9f}s" for e in ends[:3]]
+    parts = list(zip(["start", *edges], [*edges, "end"], strict=True))
+    samples = [int(r["t_ns"]) for r in rows(run, recorded, "job")]
+    found, total, until = [], {}, 0
+    for since, to in parts:
+        at = ("--from", since, "--to", to)
+        found += [(e["pid"], e["t_ns"]) for e in rows(run, recorded, "exit", *at)]
+        part = [int(r["t_ns"]) for r in rows(run, recorded, "job", *at)]
+        assert not until or part[0] == until
+        if to != "end":
+            edge = round(float(to[1:-1]) * 1e9)
+            assert abs(part[-1] - edge) == min(abs(t - edge) for t in samples)
+        until = part[-1]
+        for t in json.loads(run("summary", "--json", "--by", "command", recorded, *at, status=0).stdout)["tasks"]:
+            for fact in ("cpu_ns", "processes_started", "io_rchar_bytes"):
+                total[t["name"], fact] = total.get((t["name"], fact), 0) + t[fact]
+    assert sorted(found) == sorted((e["pid"], e["t_ns"]) for e in ends)
+    for t in json.loads(run("summary", "--json", "--by", "command", recorded, status=0).stdout)["tasks"]:
+        for fact in ("cpu_ns", "processes_started", "io_rchar_bytes"):
+            assert total.get((t["name"], fact), 0) == t[fact], (t["name"], fact)
+
+
 def test_what_moved(run, recorded, edge):
     text = run("diff", recorded, "--at", f"+{edge / 1e9 + 0.2:.3f}s", status=0).stdout
     assert "against" in text.splitlines()[0]

@@ -433,3 +433,83 @@ TEST(attached)
     assert_int_equal(value(&t, 0, TASK_io_read), 300);
     end(&t);
 }
+
+/* A stretch of a recording. I/O that the first sample does not have, since it was not read by then, is in no sample
+ * before. */
+TEST(counters_of_a_stretch)
+{
+    struct tape t = begin(&cc, 1);
+    t.header = (struct baro_header){.mode = BARO_MODE_RUN, .is_stretch = true, .segment = 2};
+    struct baro_process *c = add(&t, 2, 1, "cc1", "/usr/lib/cc1 -quiet");
+    use(c, 3000, 0);
+    c->absent[PROCESS_io_read] = BARO_ABSENT_NOT_YET;
+    c->value[PROCESS_io_rchar] = 70;
+    sample(&t, 10);
+    use(c, 3010, 0);
+    c->absent[PROCESS_io_read] = BARO_PRESENT;
+    c->value[PROCESS_io_read] = 5000;
+    c->value[PROCESS_io_rchar] = 90;
+    sample(&t, 20);
+    assert_int_equal(value(&t, 0, TASK_cpu), 10 * MS);
+    assert_int_equal(value(&t, 0, TASK_io_read), 5000);
+    assert_int_equal(value(&t, 0, TASK_io_rchar), 20);
+    end(&t);
+}
+
+/* A tape whose rows say which task they are of; "daemon" is one. */
+static void sample_of_daemon(struct tape *t, uint64_t t_ms, bool is_known)
+{
+    static uint64_t none[TASK_MAX];
+    static uint8_t absent[TASK_MAX];
+    static struct baro_entity daemon = {.id = 5, .kind = KIND_task, .name = (char *)"daemon", .label = (char *)""},
+                              *all[] = {&daemon};
+    memset(absent, TASK_OF_READERS, sizeof(absent));
+    daemon.value = none;
+    daemon.absent = absent;
+    t->sample.entities[KIND_task] = (struct baro_entities){.n = is_known, .at = all};
+    sample(t, t_ms);
+}
+
+/* It began before the last sample, and nothing was known of its task then. */
+TEST(active_of_a_task_that_is_new)
+{
+    struct tape t = begin(NULL, 0);
+    sample_of_daemon(&t, 8000, false);
+    sample_of_daemon(&t, 9000, false);
+    struct baro_exit e = exit_of(&t, 2, 1, "sh", 4, 9004); /* of 10 ms */
+    e.value[EXIT_task] = 5;
+    e.absent[EXIT_task] = BARO_PRESENT;
+    ends(&t, e);
+    sample_of_daemon(&t, 10000, true);
+    assert_int_equal(value(&t, 0, TASK_active), 10 * MS);
+    assert_int_equal(value(&t, 0, TASK_cpu_brief), 4 * MS);
+    end(&t);
+    /* The same in a stretch that begins at 9 s. */
+    t = begin(NULL, 0);
+    t.header.is_stretch = true;
+    t.header.segment = 2;
+    sample_of_daemon(&t, 9000, false);
+    ends(&t, e);
+    sample_of_daemon(&t, 10000, true);
+    assert_int_equal(value(&t, 0, TASK_active), 4 * MS);
+    end(&t);
+}
+
+/* How long brief lives lasted is known of all together. */
+TEST(active_of_brief_lives)
+{
+    struct tape t = begin(NULL, 0);
+    sample_of_daemon(&t, 8000, true);
+    uint64_t grown[BRIEF_MAX] = {[BRIEF_processes] = 100, [BRIEF_elapsed] = 300 * MS, [BRIEF_cpu] = 200 * MS};
+    assert_int_equal(task_fold_briefs(t.fold, 5, grown, 9000 * MS), 0);
+    sample_of_daemon(&t, 9000, true);
+    assert_int_equal(value(&t, 0, TASK_active), 300 * MS);
+    assert_int_equal(value(&t, 0, TASK_begin), 8000 * MS);
+    grown[BRIEF_elapsed] = 3000 * MS; /* beside each other */
+    assert_int_equal(task_fold_briefs(t.fold, 5, grown, 10000 * MS), 0);
+    sample_of_daemon(&t, 10000, true);
+    assert_int_equal(value(&t, 0, TASK_active), 1300 * MS);
+    assert_int_equal(value(&t, 0, TASK_end), 10000 * MS);
+    assert_int_equal(value(&t, 0, TASK_cpu_brief), 400 * MS);
+    end(&t);
+}

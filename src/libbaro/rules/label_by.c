@@ -229,7 +229,7 @@ static int add_brief(struct labeler *l, const struct baro_sample *s, const struc
                                e->value[BRIEF_cgroup], e->absent[BRIEF_cgroup]);
     if (!label)
         return -ENOMEM;
-    return grown[BRIEF_processes] ? task_fold_briefs(f, label, grown) : 0;
+    return grown[BRIEF_processes] ? task_fold_briefs(f, label, grown, s->t_ns) : 0;
 }
 
 /* ---- samples and exits ---- */

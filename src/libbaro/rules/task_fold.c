@@ -40,6 +40,7 @@ static struct task_sums *add_task(struct task_fold *f, const struct baro_entity 
         return NULL;
     t->entity = *entity;
     t->unread = t->io_unread = f->is_short;
+    t->swept_ns = f->swept_ns;
     return f->task[f->n_tasks++] = t;
 }
 
@@ -212,6 +213,7 @@ uint64_t task_part(const struct task_process *p, enum used_counter c)
 
 void task_edge_add(struct task_fold *f, uint64_t t_ns, struct task_process *p, int8_t change)
 {
+    t_ns = max_u64(t_ns, f->begin_ns);
     if (array_reserve(&f->edge, f->n_edges + 1, &f->cap_edges, sizeof(*f->edge)) < 0) {
         f->failed = true;
         return;
@@ -343,11 +345,16 @@ static void judge(struct task_fold *f, struct task_process *p, const char *name,
 
 /* ---- a sample ---- */
 
+static bool ran_before_recording(const struct task_fold *f, const struct baro_process *p)
+{
+    return f->attached && !derive_tick_ns(&f->ticks, p->key.start, 1);
+}
+
 /* Did it run before the recording, before it was selected, or before it had a task? What it had used by then does not
  * count. */
 static bool ran_before(const struct task_fold *f, const struct baro_process *p, uint64_t begin_ns)
 {
-    bool before = f->attached && !derive_tick_ns(&f->ticks, p->key.start, 1);
+    bool before = ran_before_recording(f, p);
     bool had_none = !f->samples && f->t_ns && p->first_ns <= f->t_ns;
     return before || had_none || (f->begins_within && !f->samples) || (f->selects && begin_ns + LATE_NS < p->first_ns);
 }
@@ -363,11 +370,15 @@ static void begin_process(struct task_fold *f, struct task_process *p, const str
     memset(p->lacks_base, true, sizeof(p->lacks_base));
 }
 
-static void take_counter(struct task_process *p, enum used_counter c, const struct baro_process *row)
+/* What is not read by the first sample of a stretch is in none before it, so all of it counts. */
+static void take_counter(const struct task_fold *f, struct task_process *p, enum used_counter c,
+                         const struct baro_process *row)
 {
     enum process_metric m = used_metrics[c].process;
-    if (row->absent[m] != BARO_PRESENT)
+    if (row->absent[m] != BARO_PRESENT) {
+        p->lacks_base[c] &= !(p->is_new && p->is_within) || ran_before_recording(f, row);
         return;
+    }
     p->base[c] = p->lacks_base[c] ? row->value[m] : p->base[c];
     p->lacks_base[c] = false;
     p->used[c] = max_u64(p->used[c], excess(row->value[m], p->base[c]));
@@ -394,7 +405,7 @@ static void take_row(struct task_fold *f, struct task_process *p, const struct b
     p->missing = 0;
     take_children(p, row);
     for (enum used_counter c = 0; c < USED_COUNTERS; c++)
-        take_counter(p, c, row);
+        take_counter(f, p, c, row);
 }
 
 /* A recorder that goes on with the tape of another one gives its processes other ids. */
@@ -493,6 +504,8 @@ static void note_own_tasks(struct task_fold *f, const struct baro_sample *s)
 int task_fold_sample(struct task_fold *f, struct baro_sample *s)
 {
     f->now_ns = s->t_ns;
+    if (!f->samples && f->begins_within)
+        f->begin_ns = s->t_ns;
     note_own_tasks(f, s);
     f->is_unsure |= s->lossy;
     for (size_t i = 0; i < f->n; i++)
@@ -507,24 +520,27 @@ int task_fold_sample(struct task_fold *f, struct baro_sample *s)
             take_row(f, p, s->processes[i]);
     }
     task_exits_take(f);
+    uint64_t before_ns = f->t_ns;
     f->t_ns = s->t_ns;
-    task_values_make(f, s);
+    task_values_make(f, s, before_ns);
     compact(f);
     show_labels(f, s);
     f->samples++;
     return f->failed ? -ENOMEM : 0;
 }
 
-/* They are in no sample, and none has more CPU time than 10 ms. */
-int task_fold_briefs(struct task_fold *f, uint32_t id, const uint64_t grown[BRIEF_MAX])
+/* They are in no sample, and none has more CPU time than 10 ms. All of them lived between this sample and the last one.
+ */
+int task_fold_briefs(struct task_fold *f, uint32_t id, const uint64_t grown[BRIEF_MAX], uint64_t t_ns)
 {
     struct task_sums *t = task_sums_get(f, id);
     if (!t)
         return -ENOMEM;
-    if (!t->started) {
-        t->begin_ns = f->now_ns;
-        t->end_ns = f->now_ns;
-    }
+    if (!t->started)
+        t->begin_ns = f->t_ns;
+    t->end_ns = t_ns;
+    t->brief_ns += max_u64(grown[BRIEF_elapsed], grown[BRIEF_cpu]);
+    t->cpu_brief += grown[BRIEF_cpu];
     t->started += grown[BRIEF_processes];
     t->gone += grown[BRIEF_processes];
     t->rss_peak = max_u64(t->rss_peak, grown[BRIEF_rss_peak]);

@@ -38,7 +38,7 @@ void task_fold_restore(struct task_fold *f, struct baro_process *const *processe
  * hostile tape can take a tenth of a second for each process. */
 void task_fold_limit_cpu(struct task_fold *f, uint64_t until_ns);
 /* Adds what brief lives (brief.def) have grown by to the task with this id. Returns 0 or -ENOMEM. */
-int task_fold_briefs(struct task_fold *f, uint32_t id, const uint64_t grown[BRIEF_MAX]);
+int task_fold_briefs(struct task_fold *f, uint32_t id, const uint64_t grown[BRIEF_MAX], uint64_t t_ns);
 /* Does a sample have tasks whose values a reader has to sum up? */
 bool task_fold_is_needed(const struct baro_sample *s);
 

@@ -57,7 +57,10 @@ struct task_sums {
     uint64_t system_published;
     uint64_t started, gone, unread, io_unread, samples, tcp[2], tcp_unread, rss_peak, uss_peak;
     uint64_t running, peak, active_ns, begin_ns, end_ns, swept_ns, late_ns;
-    int64_t late; /* of exits that came late: began less ended */
+    uint64_t active_before,
+        brief_ns;       /* active_ns in the last sample; how long brief lives since then lasted together */
+    uint64_t cpu_brief; /* of processes that ended with less than CPU_BRIEF */
+    int64_t late;       /* of exits that came late: began less ended */
     uint64_t commands_unread, commands_unread_cpu, commands_unsized;
     bool tcp_known;
     uint8_t tcp_absent;
@@ -88,6 +91,7 @@ struct task_fold {
     bool is_unsure;                                         /* not every process is on the tape */
     bool failed;                                            /* out of memory */
     uint64_t samples, t_ns, now_ns, swept_ns, cpu_until_ns; /* now_ns: of the sample that is taken */
+    uint64_t begin_ns;                                      /* of the stretch that the tape is; else 0 */
     struct task_process **at;                               /* the living, and those whose exits have come, or will */
     struct map by_id, by_pid;                               /* places in `at` */
     struct task_exit *exit;
@@ -116,7 +120,8 @@ void task_edge_add(struct task_fold *f, uint64_t t_ns, struct task_process *p, i
 /* task_values.c: takes the exits that have come; then the processes of the sample, and makes the tasks' values. */
 void task_exits_take(struct task_fold *f);
 void task_edges_sweep(struct task_fold *f, uint64_t now_ns); /* how many at once, up to now */
-void task_values_make(struct task_fold *f, struct baro_sample *s);
+/* before_ns: of the sample before */
+void task_values_make(struct task_fold *f, struct baro_sample *s, uint64_t before_ns);
 /* task_fold.c */
 struct task_process *task_process_find(const struct task_fold *f, struct baro_key key);
 struct task_sums *task_sums_get(struct task_fold *f, uint32_t id); /* NULL: out of memory, or too many */

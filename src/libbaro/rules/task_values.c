@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/min_max.h"
 #include "libbaro/rules/task_state.h"
 
@@ -15,6 +16,7 @@ static const struct {
     {TASK_swap, PROCESS_swap}, {TASK_threads, PROCESS_threads},
 };
 #define GAUGES (sizeof(gauges) / sizeof(*gauges))
+#define CPU_BRIEF (40 * NS_PER_MS) /* some ticks: as SUMMARY_BRIEF_NS */
 
 /* ---- exits ---- */
 
@@ -39,8 +41,9 @@ static bool give_io_to_parent(struct task_fold *f, const struct task_process *p)
     if (!parent || parent == p)
         return false;
     for (int i = 0; i < USED_IO; i++) {
-        parent->reaped_exits[i] += max_u64(p->used[USED_READ + i], p->reaped[i]); /* taskstats has its own alone */
-        parent->reaped[i] = max_u64(parent->reaped[i], parent->reaped_exits[i]);  /* a row of record --all has all */
+        /* taskstats has its own alone; what it did before the stretch comes with the rest */
+        parent->reaped_exits[i] += max_u64(p->used[USED_READ + i], p->reaped[i]) + p->base[USED_READ + i];
+        parent->reaped[i] = max_u64(parent->reaped[i], parent->reaped_exits[i]); /* a row of record --all has all */
     }
     return parent->task == p->task;
 }
@@ -95,6 +98,7 @@ static void count_exit(struct task_fold *f, const struct task_exit *e)
         return;
     for (enum used_counter c = 0; c < USED_COUNTERS; c++)
         t->ended[c] += task_part(p, c);
+    t->cpu_brief += p->used[USED_CPU] + p->base[USED_CPU] < CPU_BRIEF ? task_part(p, USED_CPU) : 0;
     t->gone++;
     t->unread += !cpu_is_whole(e);
     t->io_unread += !e->io_in_parent && (!is_present(e, EXIT_io_rchar) || e->value[EXIT_io_is_lower_bound]);
@@ -160,9 +164,10 @@ void task_edges_sweep(struct task_fold *f, uint64_t now_ns)
     for (; i < f->n_edges && f->edge[i].t_ns < f->swept_ns; i++)
         sweep_late(f->task[f->edge[i].task - 1], &f->edge[i]);
     for (size_t k = 0; k < f->n_tasks; k++) {
-        f->task[k]->running = f->task[k]->late < 0 ? excess(f->task[k]->running, (uint64_t)-f->task[k]->late)
-                                                   : f->task[k]->running + (uint64_t)f->task[k]->late;
-        f->task[k]->late = 0;
+        struct task_sums *t = f->task[k];
+        t->active_ns += t->late > 0 && !t->running ? excess(f->swept_ns, t->late_ns) : 0;
+        t->running = t->late < 0 ? excess(t->running, (uint64_t)-t->late) : t->running + (uint64_t)t->late;
+        t->late = 0;
     }
     for (; i < f->n_edges; i++)
         sweep_one(f->task[f->edge[i].task - 1], &f->edge[i], now_ns);
@@ -271,6 +276,16 @@ static void keep_sums(struct task_sums *t)
     v[TASK_cpu_system] = t->system_published = cpu - user;
 }
 
+/* Brief lives may have been one after the other, or beside what has rows. Example: 300 ms of them together in a second
+ * in which a process of the task was there for 0.2 s: 0.3 s; in one in which it was there for 0.9 s: 0.9 s. */
+static void take_brief_time(struct task_sums *t, uint64_t interval_ns)
+{
+    uint64_t brief_ns = min_u64(t->brief_ns, interval_ns);
+    t->active_ns += excess(brief_ns, t->active_ns - t->active_before);
+    t->active_before = t->active_ns;
+    t->brief_ns = 0;
+}
+
 static void finish_tcp(struct task_sums *t)
 {
     t->value[TASK_tcp_sent] += t->tcp[0];
@@ -299,6 +314,7 @@ static void finish_values(const struct task_fold *f, struct task_sums *t)
     v[TASK_processes_io_unread] += t->io_unread;
     v[TASK_process_samples] = t->samples;
     v[TASK_active] = t->active_ns;
+    v[TASK_cpu_brief] = t->cpu_brief;
     v[TASK_begin] = t->begin_ns;
     v[TASK_end] = t->end_ns;
     if (!t->started)
@@ -331,12 +347,14 @@ static void keep_own_values(struct task_sums *t)
         t->value[TASK_processes_unread] += 1; /* what a group used between two recorders is missing */
 }
 
-void task_values_make(struct task_fold *f, struct baro_sample *s)
+void task_values_make(struct task_fold *f, struct baro_sample *s, uint64_t before_ns)
 {
     begin_values(f);
     add_rows(f, s);
     add_counters(f);
     task_edges_sweep(f, s->t_ns);
+    for (size_t i = 0; i < f->n_tasks; i++)
+        take_brief_time(f->task[i], excess(s->t_ns, before_ns));
     size_t n = 0;
     if (array_reserve(&f->shown, f->n_tasks, &f->cap_shown, sizeof(*f->shown)) < 0)
         f->failed = true;

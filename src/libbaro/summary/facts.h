@@ -99,6 +99,7 @@ int task_one_cores_mean(const struct baro_summary *s, size_t row, double *ret);
 int task_one_cores_peak(const struct baro_summary *s, size_t row, double *ret);
 bool task_rss_is_bound(const struct baro_summary *s, size_t row);
 bool task_started_is_bound(const struct baro_summary *s, size_t row);
+bool task_split_is_estimate(const struct baro_summary *s, size_t row);
 bool task_processes_peak_is_bound(const struct baro_summary *s, size_t row);
 bool task_tcp_is_bound(const struct baro_summary *s, size_t row);
 

@@ -135,6 +135,13 @@ bool task_rss_is_bound(const struct baro_summary *s, size_t row)
     return cell[TASK_process_rss_peak].most > cell[TASK_rss].most + cell[TASK_rss].most / 20;
 }
 
+bool task_split_is_estimate(const struct baro_summary *s, size_t row)
+{
+    const struct fold_cell *cell = s->fold.tasks.at[row].cell;
+    uint64_t cpu = task_counted(&cell[TASK_cpu]), brief = task_counted(&cell[TASK_cpu_brief]);
+    return brief && brief >= cpu / 10;
+}
+
 bool task_started_is_bound(const struct baro_summary *s, size_t row)
 {
     const struct fold_cell *cell = s->fold.tasks.at[row].cell;

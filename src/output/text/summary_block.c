@@ -9,6 +9,7 @@
 #include "output/text/read_fact.h"
 
 #define DAY_NS (24 * 3600 * 1000000000ull)
+#define TENTHS_BELOW (60 * 1000000000ull) /* edges of a shorter stretch are shown in tenths of a second */
 
 static void put_target(struct buf *b, const struct baro_summary *s)
 {
@@ -88,13 +89,13 @@ void report_stretch(const struct baro_summary *s, long zone, struct buf *ret)
     struct buf b = {0};
     for (int i = 0; i < 2; i++) {
         buf_clear(&b);
-        fmt_time_zone(&b, i ? (int64_t)((uint64_t)from + length_ns) : from, zone, false);
-        if (b.failed || b.len < 19)
+        fmt_time_zone(&b, i ? (int64_t)((uint64_t)from + length_ns) : from, zone, true);
+        if (b.failed || b.len < 23)
             continue;
         b.at[10] = ' ';
         buf_str(ret, i ? " to " : "");
-        size_t day = length_ns < DAY_NS ? 11 : 0;
-        buf_add(ret, b.at + day, 19 - day);
+        size_t day = length_ns < DAY_NS ? 11 : 0, end = length_ns < TENTHS_BELOW ? 21 : 19;
+        buf_add(ret, b.at + day, end - day);
     }
     buf_done(&b);
 }

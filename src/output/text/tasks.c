@@ -77,23 +77,25 @@ static void find_columns(const struct baro_summary *s, bool shown[COLUMNS])
     }
 }
 
-static bool put_task(struct table *t, const struct baro_summary *s, size_t row, const bool shown[COLUMNS])
+/* Returns which marks were used: flags of values. */
+static unsigned put_task(struct table *t, const struct baro_summary *s, size_t row, const bool shown[COLUMNS])
 {
     struct buf cell = {0};
-    bool bound = false;
+    unsigned used = 0;
     for (size_t k = 0; k < COLUMNS; k++) {
         if (!shown[k])
             continue;
         const struct baro_fact *fact = baro_summary_fact(baro_summary_fact_find("tasks", columns[k].fact));
         struct baro_value v = report_row(s, "tasks", columns[k].fact, row);
         unsigned flags = report_table_cell(t, fact, &v);
-        bound |= fact->type != BARO_FACT_REAL && (flags & BARO_VALUE_LOWER_BOUND);
+        used |= flags & BARO_VALUE_ESTIMATE;
+        used |= fact->type != BARO_FACT_REAL ? flags & BARO_VALUE_LOWER_BOUND : 0;
     }
     const char *name = report_row(s, "tasks", "name", row).text;
     text_escaped(&cell, name ? name : "?", name ? strlen(name) : 1);
     table_take(t, &cell);
     buf_done(&cell);
-    return bound;
+    return used;
 }
 
 /* Writes the line of the task that lacks most. Example: "12 programs ended before their command was read; these used 3
@@ -185,7 +187,7 @@ void report_tasks_text(const struct baro_summary *s, size_t most, int width, boo
     }
     t.columns++;
     size_t n = report_tasks_count(s), *order = calloc(n + 1, sizeof(*order));
-    bool bound = false;
+    unsigned used = 0;
     for (unsigned i = 0; i + 1 < t.columns; i++)
         t.right[i] = true;
     for (size_t k = 0; k < COLUMNS; k++) {
@@ -196,16 +198,18 @@ void report_tasks_text(const struct baro_summary *s, size_t most, int width, boo
     n = order ? report_tasks_order(s, order, n) : n;
     most = order && most && most < n ? most : n;
     for (size_t i = 0; i < most; i++)
-        bound |= put_task(&t, s, order ? order[i] : i, shown);
+        used |= put_task(&t, s, order ? order[i] : i, shown);
     table_print(&t, (unsigned)width, ret);
     size_t from = ret->len;
     if (most < n)
         put_rest(s, order, most, ret);
     put_failures(s, ret);
-    if (bound) {
+    if (used & BARO_VALUE_LOWER_BOUND) {
         buf_str(ret, "≥ at least: some processes were missed, or ended before this was known of them\n");
         put_unread(s, ret);
     }
+    if (used & BARO_VALUE_ESTIMATE)
+        buf_str(ret, "≈ about: the kernel's split of processes shorter than a few ticks is a guess\n");
     if (!utf8)
         text_ascii(ret, from);
     if (width > 0 && ret->len > from)

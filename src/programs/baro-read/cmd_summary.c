@@ -77,6 +77,8 @@ static void print_tasks_json(const struct baro_summary *s, const char *path, str
     json_begin(&j, '{');
     json_key_u64(&j, "format", 2);
     json_key_text(&j, "tape", path);
+    json_key_u64(&j, "start_ns", report_u64(s, "", "start_ns"));
+    json_key_u64(&j, "wall_ns", report_u64(s, "", "wall_ns"));
     json_key_begin(&j, "tasks", '[');
     for (size_t row = 0; row < report_tasks_count(s); row++) {
         json_begin(&j, '{');
@@ -92,6 +94,16 @@ static void print_tasks_json(const struct baro_summary *s, const char *path, str
     json_end(&j, '}');
 }
 
+/* Says which stretch was read: its edges are samples. */
+static void put_stretch(const struct cli *cli, const struct baro_tape *tape, const struct baro_summary *s,
+                        struct buf *ret)
+{
+    report_stretch(s, zone_east(baro_header_start_realtime_ns(baro_tape_header(tape))), ret);
+    buf_str(ret, cli->utf8 ? " · " : " - ");
+    fmt_duration(ret, report_u64(s, "", "wall_ns"));
+    buf_byte(ret, '\n');
+}
+
 /* baro summary --by task: prints what each task has used, as a table or JSON. Returns the exit status. */
 static int summary_tasks(struct cli *cli, const struct settings *s, struct baro_tape *tape, const char *path)
 {
@@ -101,6 +113,8 @@ static int summary_tasks(struct cli *cli, const struct settings *s, struct baro_
     if (baro_fold_of_tape(tape, BARO_FOLD_SUMMARY, &fold, &err) < 0)
         return cli_fail(cli, &err);
     const struct baro_summary *summary = baro_fold_summary(fold);
+    if (!s->json && (s->from || s->to))
+        put_stretch(cli, tape, summary, &text);
     if (s->json)
         print_tasks_json(summary, path, &text);
     else if (report_tasks_count(summary))

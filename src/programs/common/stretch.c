@@ -19,9 +19,8 @@
 #include "programs/common/moment.h"
 #include "programs/common/zone.h"
 
-#define LATE_NS (2 * NS_PER_SEC) /* a record is on the tape at most this long after its time */
-#define BEFORE_MOST                                                                                                    \
-    (60 * NS_PER_SEC) /* a sample that is further before the stretch does not begin it: there is a gap */
+#define LATE_NS (2 * NS_PER_SEC)    /* a record is on the tape at most this long after its time */
+#define GAP_LEAST (60 * NS_PER_SEC) /* a sample that is further from an edge is none: there is a gap */
 #define DAY_NS (24 * 3600 * NS_PER_SEC)
 #define MEMORY_MOST (64u << 20) /* a copy that may take more bytes is made in $TMPDIR */
 #define COPIES 4
@@ -61,14 +60,24 @@ static int nothing_there(const char *option, const char *text, struct baro_tape 
     return code;
 }
 
-/* The last sample at or before the time, unless there is a gap. */
-static int sample_before(struct baro_tape *tape, uint64_t *t_ns, struct baro_error *err)
+/* The sample that is nearest to the time, of two the earlier one, unless there is a gap. */
+static int nearest_sample(struct baro_tape *tape, uint64_t *t_ns, struct baro_error *err)
 {
-    struct baro_record record;
-    int code = baro_tape_seek(tape, *t_ns, &record, err);
-    if (code > 0 && record.t_ns <= *t_ns && *t_ns - record.t_ns <= BEFORE_MOST)
-        *t_ns = record.t_ns;
-    return code < 0 ? code : 0;
+    struct baro_record r;
+    uint64_t at_ns = *t_ns, least_ns = UINT64_MAX;
+    int code = baro_tape_seek(tape, at_ns, &r, err);
+    while (code > 0) {
+        uint64_t off_ns = r.t_ns < at_ns ? at_ns - r.t_ns : r.t_ns - at_ns;
+        bool is_sample = r.kind == BARO_RECORD_SAMPLE;
+        if (is_sample && off_ns < least_ns && off_ns <= GAP_LEAST) {
+            least_ns = off_ns;
+            *t_ns = r.t_ns;
+        }
+        if (is_sample && r.t_ns >= at_ns)
+            return 0;
+        code = baro_tape_next(tape, &r, err);
+    }
+    return code;
 }
 
 int stretch_edges(struct stretch *s, struct baro_tape *tape, struct baro_error *err)
@@ -110,7 +119,7 @@ int stretch_find(struct stretch *ret, struct baro_tape *tape, const char *from_t
     if (to.kind == MOMENT_START || (to.kind == MOMENT_TIME && to.ns < 0))
         ret->to_ns = 0;
     else if (to.kind == MOMENT_TIME)
-        ret->to_ns = (uint64_t)to.ns + moment_tolerance(&to);
+        ret->to_ns = (uint64_t)to.ns;
     if (ret->from_ns > last_ns && ret->from_ns - last_ns >= from.unit_ns)
         return nothing_there("--from ", from_text, tape, first_ns, last_ns, false, err);
     if (to.kind == MOMENT_TIME && to.ns < (int64_t)first_ns && (int64_t)first_ns - to.ns >= (int64_t)to.unit_ns)
@@ -119,7 +128,9 @@ int stretch_find(struct stretch *ret, struct baro_tape *tape, const char *from_t
         return error_set(err, BARO_E_RANGE, "--to is not after --from: %.40s, %.40s", to_text, from_text);
     ret->from_ns = ret->from_ns > last_ns ? last_ns : ret->from_ns;
     ret->to_ns = ret->to_ns < first_ns ? first_ns : ret->to_ns;
-    code = ret->from_ns > first_ns ? sample_before(tape, &ret->from_ns, err) : 0;
+    code = ret->from_ns > first_ns ? nearest_sample(tape, &ret->from_ns, err) : 0;
+    if (code >= 0 && ret->to_ns < last_ns)
+        code = nearest_sample(tape, &ret->to_ns, err);
     return code < 0 ? code : stretch_edges(ret, tape, err);
 }
 
@@ -182,7 +193,7 @@ static int find_hole(struct baro_tape *tape, uint64_t t_ns, uint64_t *ret_before
     uint64_t before_ns = r.t_ns;
     while ((code = baro_tape_next(tape, &r, err)) > 0 && r.kind != BARO_RECORD_SAMPLE)
         ;
-    if (code <= 0 || r.t_ns - before_ns <= BEFORE_MOST)
+    if (code <= 0 || r.t_ns - before_ns <= GAP_LEAST)
         return code;
     *ret_before = before_ns;
     *ret_after = r.t_ns;

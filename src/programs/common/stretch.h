@@ -11,9 +11,9 @@ struct stretch {
     bool begins_later, ends_earlier; /* samples before it, after it, are left out */
 };
 
-/* Finds the stretch between two times as users write them (moment.h); NULL: the start, the end. It begins with the last
- * sample at or before `from`, so that stretches which follow each other lack nothing in between. Returns 0, or
- * BARO_E_RANGE with a line that says what the tape has. */
+/* Finds the stretch between two times as users write them (moment.h); NULL: the start, the end. Each edge is the sample
+ * nearest to it, so that stretches which follow each other add up to the whole: what two samples have between them is
+ * of one stretch. Returns 0, or BARO_E_RANGE with a line that says what the tape has. */
 int stretch_find(struct stretch *ret, struct baro_tape *tape, const char *from, const char *to, struct baro_error *err);
 /* Sets the other members by the two times. Returns 0, or BARO_E_RANGE: the tape has no sample there. */
 int stretch_edges(struct stretch *s, struct baro_tape *tape, struct baro_error *err);
