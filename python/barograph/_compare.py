@@ -171,7 +171,8 @@ class Comparison:
         if not changed:
             parts = [f"{row.label} {row.difference_text}" for row in self.rows if row.verdict == "changed"][:1]
         said = [f"Changed: {'; '.join(parts)}." if parts else "No change is certain."]
-        for verdict, what in ("same", "The same"), ("cannot tell", "Cannot tell"):
+        for verdict, what in (("others", "Because others used the cores"), ("small", "A small difference"),
+                              ("same", "The same"), ("cannot tell", "Cannot tell")):
             names = [row.label for row in job if row.verdict == verdict and row.fact != "wait_status"]
             said += [f"{what}: {', '.join(names)}."] if names else []
         return " ".join(said)

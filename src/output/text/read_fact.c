@@ -76,7 +76,7 @@ unsigned report_table_cell(struct table *t, const struct baro_fact *fact, const 
 {
     struct buf cell = {0};
     bool is_real = fact->type == BARO_FACT_REAL;
-    bool is_nothing = is_real ? v->absent || report_real_says_nothing(*v) : report_says_nothing(*v);
+    bool is_nothing = v->absent || (is_real && report_real_says_nothing(*v));
     buf_str(&cell, is_nothing ? "?" : baro_value_prefix(v->flags, BARO_PREFIX_SYMBOL));
     if (!is_nothing && is_real)
         fmt_decimal(&cell, v->real, 2);
