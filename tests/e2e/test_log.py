@@ -473,7 +473,7 @@ def test_a_time_limit_is_no_time(run, work):
     run("run", "-q", "--", "timeout", "1.5", "sleep", "100", status=124)
     found = json.loads(run("advise", "--json", status=0).stdout)
     assert found["ask"]["time_ns"] is None and found["time_bounds"] == 1
-    assert "at least 1.5" in run("advise", status=0).stdout
+    assert re.search(r"at least [1-9]", run("advise", status=0).stdout)
     assert "--time" not in run("advise", "--for", "slurm", status=0).stdout
     for verdict in run.summary("@1")["verdicts"]:
         if verdict["rule"] == "right-size":
