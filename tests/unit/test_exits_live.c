@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "kernel/events/events.h"
+#include "kernel/events/filter.h"
 #include "sleeper.h"
 
 #define NOBODY 65534
@@ -90,6 +91,14 @@ static void on_event(void *context, const struct exits_event *e)
         t->cpu_ns += e->cpu_ns;
     if (e->kind == EVENT_EXEC)
         snprintf(t->executed, sizeof(t->executed), "%s", e->comm);
+}
+
+/* For three processes. */
+static void on_several(void *context, const struct exits_event *e)
+{
+    struct events_of **t = context;
+    for (int i = 0; i < 3; i++)
+        on_event(t[i], e);
 }
 
 /* Remembers which children were forked and which ended, by pid. */
@@ -259,6 +268,67 @@ static void connector_sees_all_body(void)
     CHECK(c->forks == 1000);
     CHECK(c->exits == 1000);
     CHECK(c->bad_status == 0);
+    exits_close(s);
+}
+
+/* Forks a child that forks one itself, and returns both pids. */
+static pid_t fork_two(pid_t *ret_inner)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    pid_t outer = fork();
+    CHECK(outer >= 0);
+    if (outer == 0) {
+        pid_t inner = fork();
+        if (inner == 0)
+            _exit(5);
+        _exit(write(ends[1], &inner, sizeof(inner)) == sizeof(inner) && waitpid(inner, NULL, 0) == inner ? 5 : 1);
+    }
+    CHECK(read(ends[0], ret_inner, sizeof(*ret_inner)) == sizeof(*ret_inner));
+    CHECK(waitpid(outer, NULL, 0) == outer);
+    close(ends[0]);
+    close(ends[1]);
+    return outer;
+}
+
+static void filter_drops_foreign_events_body(void)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct exits_source *s = connector(), *usage = NULL;
+    struct exits_filter *f = NULL;
+    pid_t inner, foreign_inner;
+    need(exits_filter_open(&f, &err), &err);
+    CHECK(exits_filter_attach(f, s) == 0);
+    if (exits_taskstats_open(&usage, NULL) == 0)
+        CHECK(exits_filter_attach(f, usage) == 0);
+    struct events_of all = {.only = fork_two(&inner)}; /* it begins by letting all pass */
+    AWAIT(s, on_event, &all, all.kinds[EVENT_EXIT] || all.lost);
+    skip_if_lost(all.lost);
+    exits_filter_hold_back(f, true);
+    struct events_of foreign = {.only = fork_two(&foreign_inner)};
+    exits_filter_add(f, getpid());
+    struct events_of ours = {.only = fork_two(&inner)}, below = {.only = inner};
+    CHECK(exits_filter_has(f, ours.only) && exits_filter_has(f, inner));
+    CHECK(foreign.only % 65536 == getpid() % 65536 || !exits_filter_has(f, foreign.only) ||
+          foreign.only % 65536 == inner % 65536);
+    struct several {
+        struct events_of *at[3];
+    } several = {{&foreign, &ours, &below}};
+    AWAIT(s, on_several, &several, ours.kinds[EVENT_EXIT] || ours.lost);
+    skip_if_lost(ours.lost);
+    CHECK(ours.kinds[EVENT_FORK] == 1 && ours.kinds[EVENT_EXIT] == 1);
+    CHECK(below.kinds[EVENT_FORK] == 1 && below.kinds[EVENT_EXIT] == 1);
+    CHECK(foreign.kinds[EVENT_FORK] == 0 && foreign.kinds[EVENT_EXIT] == 0);
+    if (usage) {
+        struct events_of ends[3] = {{.only = foreign.only}, {.only = ours.only}, {.only = inner}};
+        struct several used = {{&ends[0], &ends[1], &ends[2]}};
+        AWAIT(usage, on_several, &used, (ends[1].kinds[EVENT_EXIT] && ends[2].kinds[EVENT_EXIT]) || ends[1].lost);
+        CHECK(ends[0].kinds[EVENT_EXIT] == 0 || ends[1].lost);
+    }
+    exits_filter_clear(f);
+    CHECK(!exits_filter_has(f, inner));
+    exits_filter_close(f);
+    exits_close(usage);
     exits_close(s);
 }
 
@@ -503,6 +573,7 @@ static void perf_reports_loss_body(void)
     }
 
 BOTH(connector_sees_all)
+BOTH(filter_drops_foreign_events)
 BOTH(connector_knows_groups)
 BOTH(connector_reports_loss)
 BOTH(taskstats)
@@ -516,6 +587,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(connector_sees_all),
         cmocka_unit_test(connector_sees_all_as_nobody),
+        cmocka_unit_test(filter_drops_foreign_events),
+        cmocka_unit_test(filter_drops_foreign_events_as_nobody),
         cmocka_unit_test(connector_knows_groups),
         cmocka_unit_test(connector_knows_groups_as_nobody),
         cmocka_unit_test(connector_reports_loss),

@@ -3,10 +3,10 @@
  * The process connector: forks, execs and exits of the whole machine over netlink. Root may listen on any kernel, every
  * user since 6.6, in the initial user, pid and network namespaces.
  *
- * The event filter of Linux 6.6 (struct proc_input) is not used, because it hides losses: each CPU numbers its events,
- * so a gap shows events that the kernel had no memory to send (ENOBUFS does not report those), but that filter drops
- * numbered events as well. It would also save little: the kinds that it could drop (uid, gid, sid, ptrace, coredump)
- * are rare compared with forks. A filter of our own (eBPF) was here: a process of others costs 6 µs without one.
+ * Our own filter can drop foreign events in the kernel (filter.h). The event filter of Linux 6.6 (struct proc_input) is
+ * not used, because it hides losses: each CPU numbers its events, so a gap shows events that the kernel had no memory
+ * to send (ENOBUFS does not report those), but that filter drops numbered events as well. It would also save little:
+ * the kinds that it could drop (uid, gid, sid, ptrace, coredump) are rare compared with forks.
  */
 #include <errno.h>
 #include <linux/cn_proc.h>
@@ -130,6 +130,8 @@ int exits_connector_listen(uint32_t cookie, struct baro_error *err)
 
 static void check_sequence(struct connector *c, const struct connector_event *e)
 {
+    if (c->base.filtered) /* the filter checks the numbers */
+        return;
     if (e->cpu >= SEQ_CPUS) /* before 6.6 the reply to another program's request has CPU -1 */
         return;
     if (c->next[e->cpu] && c->next[e->cpu] != (uint64_t)e->seq + 1 && !c->overflown) {
@@ -268,8 +270,13 @@ int exits_connector_take(struct exits_source **ret, int fd, uint32_t cookie, str
         fd_close(fd);
         return error_set(err, -ENOMEM, "out of memory");
     }
-    c->base = (struct exits_source){
-        EXITS_CONNECTOR, fd, connector_drain, connector_capacity, connector_close, namespace_monotonic_offset_ns()};
+    c->base = (struct exits_source){EXITS_CONNECTOR,
+                                    fd,
+                                    connector_drain,
+                                    connector_capacity,
+                                    connector_close,
+                                    namespace_monotonic_offset_ns(),
+                                    false};
     c->batch = (struct netlink_batch){.slot = DATAGRAM, .at = c->text};
     int code = check_answer(c, cookie, err);
     if (code < 0) {

@@ -249,8 +249,8 @@ int exits_perf_open(struct exits_source **ret, unsigned max_cpus, struct baro_er
     struct perf *p = calloc(1, sizeof(*p));
     if (!p)
         return error_set(err, -ENOMEM, "out of memory");
-    p->base =
-        (struct exits_source){EXITS_PERF, -1, perf_drain, perf_capacity, perf_close, namespace_monotonic_offset_ns()};
+    p->base = (struct exits_source){
+        EXITS_PERF, -1, perf_drain, perf_capacity, perf_close, namespace_monotonic_offset_ns(), false};
     int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     p->foreign_proc = !namespace_proc_is_own(proc);
     fd_close(proc);

@@ -13,6 +13,7 @@ struct exits_source {
     uint64_t (*capacity)(const struct exits_source *s);
     void (*close)(struct exits_source *s); /* frees s and all but fd */
     int64_t clock_offset_ns;               /* added to the kernel's times to get those of the caller's time namespace */
+    bool filtered;                         /* a filter is attached: sequence numbers have gaps */
 };
 
 #endif

@@ -275,7 +275,8 @@ int exits_taskstats_open(struct exits_source **ret, struct baro_error *err)
     struct listener *t = calloc(1, sizeof(*t));
     if (!t)
         return error_set(err, -ENOMEM, "out of memory");
-    t->base = (struct exits_source){EXITS_TASKSTATS, -1, taskstats_drain, taskstats_capacity, taskstats_close, 0};
+    t->base =
+        (struct exits_source){EXITS_TASKSTATS, -1, taskstats_drain, taskstats_capacity, taskstats_close, 0, false};
     t->batch = (struct netlink_batch){.slot = DATAGRAM, .at = t->text};
     int code = netlink_open(NETLINK_GENERIC, 0, BUFFER_BYTES, &step);
     if (code < 0) {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "kernel/events/events.h"
+#include "kernel/events/filter.h"
 
 struct member;
 struct recorder;
@@ -46,6 +47,16 @@ struct event_sources {
     struct stash *stash;
     size_t stash_size;
     bool stash_long; /* processes are selected */
+};
+
+/* event_filter.c: the kernel drops foreign events. */
+struct event_filter {
+    struct exits_filter *in_kernel; /* NULL: none */
+    /* tried: the filter is not attached any more, because that was tried, or no event may be dropped; holds: the filter
+     * drops foreign events; is_behind: since the last drain, a member was found that the filter did not know */
+    bool tried, holds, is_behind;
+    uint32_t gaps;
+    uint64_t found, ended, foreign_forks;
 };
 
 /* The events of one recorder. */
@@ -95,6 +106,11 @@ void event_activate(struct recorder *r); /* the current drain has an event of th
 void event_catch_up(void *recorder);     /* reads events within a tick; for struct sampler_options */
 void event_close(struct recorders *a);
 void event_use(struct recorder *r, struct exits_source *source); /* `source` is the source of forks from now on */
+
+/* event_filter.c: lets the kernel drop foreign events */
+void event_filter(struct recorder *r, int events);       /* after a drain that returned so many events */
+void event_filter_fork(struct recorder *r, int32_t pid); /* the fork of a member was read */
+void event_filter_usage(struct recorders *a);            /* a source of usage was opened */
 
 /* event_perf.c: perf, which has to be attached to each member */
 void event_open_late(struct recorder *r);

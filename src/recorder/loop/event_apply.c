@@ -133,8 +133,10 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     bool is_ours = parent || gone || joins(r, e->pid);
     /* In a storm of forks the parent may have been found gone, and its exit reported, before this event was read. */
     bool was_member = !is_ours && job_lived_at(&r->job, e->ppid, t);
-    if ((!is_ours && !was_member) || !r->options->scope.children || recorder_selects(r->options))
+    if ((!is_ours && !was_member) || !r->options->scope.children || recorder_selects(r->options)) {
+        r->all->filter.foreign_forks++;
         return;
+    }
     struct member *m = job_add(&r->job, e->pid, parent, BARO_ORIGIN_EVENT, t);
     if (!m)
         return;
@@ -144,6 +146,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     m->events.followed = true;
     job_end_unseen(&r->job, m, r->job.source.attaches && (unsure || t <= r->events.attached_ns));
     r->events.forks++;
+    event_filter_fork(r, e->pid);
     if (was_member) { /* who has reaped it was reaped itself, or is the wrapper */
         m->account.heir = HEIR_EARLIER;
         event_touch(r, m);

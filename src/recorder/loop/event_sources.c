@@ -44,10 +44,12 @@ void event_open_usage(struct recorder *r)
         return;
     r->events.perf_due_ns = 0;
     r->job.source.ends_reported = exits_taskstats_open(&source, NULL) == 0;
-    if (r->job.source.ends_reported)
+    if (r->job.source.ends_reported) {
         a->events.usage = source;
-    else
+        event_filter_usage(a);
+    } else {
         r->events.perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
+    }
 }
 
 /* ---- after a drain ---- */
@@ -236,6 +238,8 @@ void event_drain(struct recorders *a)
     }
     advance_active(a);
     int events = event_read(a);
+    if (a->only)
+        event_filter(a->only, events);
     if (any_touched(a))
         a->events.foreign_drains = 0;
     else if (events > 0)
@@ -287,7 +291,8 @@ void event_use(struct recorder *r, struct exits_source *source)
     r->job.source.events = true;
 }
 
-/* Opens the event sources of an observer. */
+/* Opens the event sources of an observer, without a filter (kernel/events/filter.h): jobs begin while the observer
+ * runs, with processes that a filter would not know yet. */
 void event_open_all(struct recorders *a)
 {
     struct exits_source *source;
@@ -391,6 +396,7 @@ void event_open(struct recorder *r)
     /* The header names the source of usage now: it is opened later. */
     if (r->all->events.usage || (r->all->events.forks && geteuid() == 0 && !r->all->events.usage_tried))
         name_source(r->header.exit_source, sizeof(r->header.exit_source), "taskstats");
+    r->all->filter.tried |= r->options->attach.all;       /* no event is foreign */
     if (!r->all->events.usage && !r->options->attach.all) /* perf would be attached to each process */
         r->events.perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
 }
@@ -400,6 +406,8 @@ void event_close(struct recorders *a)
     if (a->events.usage != a->events.forks)
         exits_close(a->events.usage);
     exits_close(a->events.forks);
+    exits_filter_close(a->filter.in_kernel);
+    a->filter.in_kernel = NULL;
     a->events.usage = a->events.forks = NULL;
     free(a->events.stash);
     a->events.stash = NULL;

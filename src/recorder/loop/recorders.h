@@ -22,6 +22,7 @@ struct recorders {
     bool is_interrupted; /* the last wait was */
 
     struct event_sources events;
+    struct event_filter filter;
     bool reads_sockets; /* a reading of sockets depends on which forks are known */
 
     /* An observer's recorders as a heap; the one whose tick is due first comes first. ns: recorders_due_ns() when it

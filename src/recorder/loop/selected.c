@@ -248,10 +248,12 @@ int record_watch_under(struct recorder *r, int32_t under, struct baro_error *err
     return 0;
 }
 
-/* A process that joins may have any ancestors, so perf does not cover it. */
+/* Lets all events be read: a process that joins may have any ancestors, so no event may be dropped, and perf does not
+ * cover it. */
 static void hear_all(struct recorder *r)
 {
     r->all->events.stash_long = true;
+    r->all->filter.tried = true;
     if (r->all->events.forks)
         event_open_usage(r);
     r->events.perf_due_ns = 0;
