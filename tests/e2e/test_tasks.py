@@ -231,6 +231,7 @@ def test_a_process_changes_its_task_and_leaves(recording, tool, work, wait_until
     r = recording("--exact", first.name, "--exact", second.name)
     p = subprocess.Popen([first, work / "go", second, work / "go2", foreign, "0.3"])
     wait_until(lambda: started(r, first.name) == 1, "the first program")
+    wait_until(lambda: last(r, first.name)["cpu_ns"] > 90e6, "its CPU time in a sample, before it is another program")
     (work / "go").touch()
     wait_until(lambda: started(r, second.name) == 1, "the second program")
     wait_until(lambda: last(r, second.name)["cpu_ns"] > 90e6, "its CPU time")
