@@ -28,7 +28,7 @@ static void add_name(struct heaviest *h, const char *name, size_t most)
 
 static void by_fact(const struct baro_summary *s, struct heaviest *h, const char *fact, size_t most)
 {
-    size_t n = fact_rows(s, h->section);
+    size_t n = report_rows(s, h->section);
     double last = 1e300;
     while (h->n < most) {
         /* Adds the names with the next lower value, in their order. */
@@ -43,7 +43,7 @@ static void by_fact(const struct baro_summary *s, struct heaviest *h, const char
         for (size_t i = 0; i < n; i++) {
             double v;
             if (fact_number(s, h->section, fact, i, &v) && v == best)
-                add_name(h, fact_text(s, h->section, "name", i), most);
+                add_name(h, report_row(s, h->section, "name", i).text, most);
         }
         last = best;
     }
@@ -55,23 +55,23 @@ static struct heaviest heaviest_of(const struct making *m, enum row_order order,
     struct heaviest h = {.section = tasks ? "tasks" : "commands"};
     size_t most = m->options->commands ? m->options->commands : NAMES_DEFAULT;
     most = most < CHART_COLORS ? most : CHART_COLORS - 1;
-    for (size_t i = 0; order == ORDER_MEMORY && !tasks && i < fact_rows(m->summary, "rss_peak_held_by"); i++)
-        add_name(&h, fact_text(m->summary, "rss_peak_held_by", "name", i), most);
+    for (size_t i = 0; order == ORDER_MEMORY && !tasks && i < report_rows(m->summary, "rss_peak_held_by"); i++)
+        add_name(&h, report_row(m->summary, "rss_peak_held_by", "name", i).text, most);
     if (order == ORDER_MEMORY)
         by_fact(m->summary, &h, "rss_peak_bytes", most);
     by_fact(m->summary, &h, "cpu_ns", most);
-    for (size_t i = 0; i < fact_rows(m->summary, h.section) && h.n < most; i++)
-        add_name(&h, fact_text(m->summary, h.section, "name", i), most);
+    for (size_t i = 0; i < report_rows(m->summary, h.section) && h.n < most; i++)
+        add_name(&h, report_row(m->summary, h.section, "name", i).text, most);
     return h;
 }
 
 /* Returns the rank of a name by CPU time; the number of names if there is no such name. */
 static size_t rank_of(const struct making *m, const char *section, const char *name)
 {
-    size_t n = fact_rows(m->summary, section), at = 0, before = 0;
+    size_t n = report_rows(m->summary, section), at = 0, before = 0;
     double cpu = 0, other;
     while (at < n) {
-        const char *found = fact_text(m->summary, section, "name", at);
+        const char *found = report_row(m->summary, section, "name", at).text;
         if (found && strcmp(found, name) == 0)
             break;
         at++;
@@ -104,7 +104,7 @@ static unsigned heaviest_color(const struct making *m, const struct heaviest *h,
 
 static bool has_tasks(const struct making *m)
 {
-    return fact_rows(m->summary, "tasks") > 0;
+    return report_rows(m->summary, "tasks") > 0;
 }
 
 /* Does a row have a curve for each task, instead of one for each command? In the plots of other monitors' reports
@@ -143,8 +143,8 @@ static void name_rest(struct making *m, size_t chart, const struct heaviest *h)
     struct buf text = {0};
     size_t left = 0;
     buf_printf(&text, "%s (not drawn: ", c->title);
-    for (size_t i = 0; i < fact_rows(m->summary, h->section); i++) {
-        const char *name = fact_text(m->summary, h->section, "name", i);
+    for (size_t i = 0; i < report_rows(m->summary, h->section); i++) {
+        const char *name = report_row(m->summary, h->section, "name", i).text;
         if (!name || is_among(h, name))
             continue;
         if (left++ < NAMED_MOST)

@@ -4,6 +4,7 @@
 #define OUTPUT_CHART_FIGURE_PARTS_H
 
 #include "output/chart/figure.h"
+#include "output/text/read_fact.h"
 
 enum row_how {
     ROW_VALUE,     /* a gauge */
@@ -55,9 +56,6 @@ extern const size_t figure_rows_count;
 /* ---- facts ---- */
 /* Reads a fact as a number; returns false if it is absent. */
 bool fact_number(const struct baro_summary *s, const char *section, const char *name, size_t row, double *ret);
-/* Returns a fact that is text; NULL if it is absent. */
-const char *fact_text(const struct baro_summary *s, const char *section, const char *name, size_t row);
-size_t fact_rows(const struct baro_summary *s, const char *section);
 
 decorate_function decorate_cpu, decorate_memory /* of rss */, decorate_memory_kinds;
 decorate_function decorate_footprint /* of uss, with the machine's memory */, decorate_threads;

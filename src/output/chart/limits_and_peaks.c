@@ -6,41 +6,12 @@
 
 #include "output/chart/figure_parts.h"
 
-size_t fact_rows(const struct baro_summary *s, const char *section)
-{
-    return baro_summary_rows(s, baro_summary_section_find(section));
-}
-
-static bool read_fact(const struct baro_summary *s, const char *section, const char *name, size_t row,
-                      struct baro_value *ret, const struct baro_fact **ret_fact)
-{
-    int id = baro_summary_fact_find(section, name);
-    *ret_fact = baro_summary_fact(id);
-    return id >= 0 && baro_summary_value(s, id, row, ret) == BARO_PRESENT;
-}
-
 bool fact_number(const struct baro_summary *s, const char *section, const char *name, size_t row, double *ret)
 {
-    const struct baro_fact *fact;
-    struct baro_value v;
-    if (!read_fact(s, section, name, row, &v, &fact))
-        return false;
-    *ret = fact->type == BARO_FACT_REAL ? v.real : fact->type == BARO_FACT_SIGNED ? (double)v.i64 : (double)v.u64;
-    return true;
-}
-
-const char *fact_text(const struct baro_summary *s, const char *section, const char *name, size_t row)
-{
-    const struct baro_fact *fact;
-    struct baro_value v;
-    return read_fact(s, section, name, row, &v, &fact) && fact->type == BARO_FACT_TEXT ? v.text : NULL;
-}
-
-static unsigned fact_flags(const struct baro_summary *s, const char *section, const char *name)
-{
-    const struct baro_fact *fact;
-    struct baro_value v = {0};
-    return read_fact(s, section, name, 0, &v, &fact) ? v.flags : 0;
+    struct baro_value v = report_row(s, section, name, row);
+    if (v.absent == BARO_PRESENT)
+        *ret = baro_fact_real(baro_summary_fact(baro_summary_fact_find(section, name)), &v);
+    return v.absent == BARO_PRESENT;
 }
 
 #define OFF_CURVE 1.01
@@ -113,9 +84,9 @@ static void limit_line(struct chart *c, const struct baro_summary *s, const char
                        const struct limit_history *limits, size_t at)
 {
     double value;
-    const char *source = fact_text(s, "limits", source_of, 0);
+    const char *source = report_text(s, "limits", source_of);
     if (fact_number(s, "limits", limit, 0, &value) && value > 0)
-        chart_add_limit_steps(c, source && strcmp(source, "machine") == 0 ? "machine" : "limit", value, limits, at);
+        chart_add_limit_steps(c, strcmp(source, "machine") == 0 ? "machine" : "limit", value, limits, at);
 }
 
 static void cores_limit(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)
@@ -131,9 +102,9 @@ static void memory_limit(struct chart *c, const struct baro_summary *s, const st
 /* The commands that held the peak: "cc1 ×2, gcc ×2, make". */
 static void holders(const struct baro_summary *s, const char *section, struct buf *ret)
 {
-    size_t n = fact_rows(s, section);
+    size_t n = report_rows(s, section);
     for (size_t i = 0; i < n && i < 3; i++) {
-        const char *name = fact_text(s, section, "name", i);
+        const char *name = report_row(s, section, "name", i).text;
         double processes = 1;
         if (!name)
             continue;
@@ -153,7 +124,7 @@ static void fact_peak(struct chart *c, const struct baro_summary *s, const char 
 {
     double peak;
     if (is_whole(c, s) && fact_number(s, "job", name, 0, &peak))
-        add_peak(c, t_ns, peak, fact_flags(s, "job", name), who);
+        add_peak(c, t_ns, peak, report_fact(s, "job", name).flags, who);
     else
         add_peak(c, curve->max_ns, curve->max, curve->max_is_bound ? BARO_VALUE_LOWER_BOUND : 0, NULL);
 }

@@ -145,14 +145,15 @@ static struct scale scale_of(enum chart_unit unit, double end)
 {
     static const struct scale bytes[] = {{1e15, " PB"}, {1e12, " TB"}, {1e9, " GB"},
                                          {1e6, " MB"},  {1e3, " kB"},  {1, " B"}};
-    static const struct scale rates[] = {{1e15, " PB/s"}, {1e12, " TB/s"}, {1e9, " GB/s"},
-                                         {1e6, " MB/s"},  {1e3, " kB/s"},  {1, " B/s"}};
-    const struct scale *list = unit == CHART_BYTES ? bytes : unit == CHART_BYTES_PER_SECOND ? rates : NULL;
-    for (size_t i = 0; list && i < 6; i++) {
-        if (end >= list[i].by || i == 5)
-            return list[i];
-    }
     struct scale one = {.by = 1};
+    if (unit == CHART_BYTES || unit == CHART_BYTES_PER_SECOND) {
+        size_t i = 0;
+        while (i < 5 && end < bytes[i].by)
+            i++;
+        one.by = bytes[i].by;
+        snprintf(one.text, sizeof(one.text), "%s%s", bytes[i].text, unit == CHART_BYTES ? "" : "/s");
+        return one;
+    }
     snprintf(one.text, sizeof(one.text), "%s",
              unit == CHART_PER_SECOND ? "/s"
              : unit == CHART_CELSIUS  ? " \302\260C"
@@ -200,28 +201,27 @@ static void tick_text(const struct scale *scale, double at, double step, char re
     buf_done(&b);
 }
 
-void chart_value_ticks(enum chart_unit unit, double top, size_t most, struct chart_ticks *ret)
+static void make_ticks(enum chart_unit unit, double low, double top, size_t most, struct chart_ticks *ret)
 {
     top = !(top > 0) ? 1 : top < 1e-300 ? 1e-300 : top > 1e308 ? 1e308 : top;
     most = most < 2 ? 2 : most > CHART_TICKS_MAX ? CHART_TICKS_MAX : most;
-    double step = nice_above(top / (double)(most - 1));
+    double step = nice_above((top - low) / (double)(most - 1));
     step = step < least_step(unit) ? least_step(unit) : step;
-    size_t n = (size_t)fmax(1, ceil(top / step - 1e-9));
-    ret->n = 0;
-    ret->begin = 0;
-    ret->end = step * (double)n;
-    struct scale scale = scale_of(unit, ret->end);
+    struct scale scale = scale_of(unit, step * fmax(1, ceil(top / step - 1e-9)));
     /* Time in minutes or hours: ticks at round numbers of these. */
-    if (unit == CHART_SECONDS && scale.by > 1) {
-        step = nice_above(top / scale.by / (double)(most - 1)) * scale.by;
-        n = (size_t)ceil(top / step - 1e-9);
-        ret->end = step * (double)n;
+    if (unit == CHART_SECONDS && scale.by > 1)
+        step = nice_above((top - low) / scale.by / (double)(most - 1)) * scale.by;
+    double first = floor(low / step + 1e-9), last = fmax(1, ceil(top / step - 1e-9));
+    *ret = (struct chart_ticks){.begin = step * first, .end = step * last};
+    for (double k = first; k <= last && ret->n < CHART_TICKS_MAX; k++, ret->n++) {
+        ret->at[ret->n].at = k * step;
+        tick_text(&scale, k * step, step, ret->at[ret->n].text);
     }
-    for (size_t i = 0; i <= n && i < CHART_TICKS_MAX; i++) {
-        struct chart_tick *tick = &ret->at[ret->n++];
-        tick->at = step * (double)i;
-        tick_text(&scale, tick->at, step, tick->text);
-    }
+}
+
+void chart_value_ticks(enum chart_unit unit, double top, size_t most, struct chart_ticks *ret)
+{
+    make_ticks(unit, 0, top, most, ret);
 }
 
 void chart_axis_ticks(const struct chart *c, size_t most, struct chart_ticks *ret)
@@ -229,20 +229,7 @@ void chart_axis_ticks(const struct chart *c, size_t most, struct chart_ticks *re
     double top = chart_top(c);
     if (c->unit == CHART_RATIO && top > 1 && top < 1.1) /* the parts of a ratio are read at different instants */
         top = 1;
-    if (c->low == 0 || !(top > c->low)) {
-        chart_value_ticks(c->unit, top, most, ret);
-        return;
-    }
-    most = most < 2 ? 2 : most > CHART_TICKS_MAX ? CHART_TICKS_MAX : most;
-    double step = nice_above((top - c->low) / (double)(most - 1));
-    step = step < least_step(c->unit) ? least_step(c->unit) : step;
-    double first = floor(c->low / step + 1e-9), last = ceil(top / step - 1e-9);
-    struct scale scale = scale_of(c->unit, step * last);
-    *ret = (struct chart_ticks){.begin = step * first, .end = step * last};
-    for (double k = first; k <= last && ret->n < CHART_TICKS_MAX; k++, ret->n++) {
-        ret->at[ret->n].at = k * step;
-        tick_text(&scale, k * step, step, ret->at[ret->n].text);
-    }
+    make_ticks(c->unit, top > c->low ? c->low : 0, top, most, ret);
 }
 
 /* ---- time ---- */

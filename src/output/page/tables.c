@@ -112,7 +112,7 @@ static void section_table(struct page *p, const char *section, const char *title
                           unsigned (*color)(const struct page *p, const char *name))
 {
     struct buf *html = &p->html, titles = {0};
-    size_t n = baro_summary_rows(p->summary, baro_summary_section_find(section));
+    size_t n = report_rows(p->summary, section);
     if (!n)
         return;
     buf_printf(&titles, "%.*s", (int)strlen(section) - 1, section);
@@ -124,8 +124,7 @@ static void section_table(struct page *p, const char *section, const char *title
     shown = shown < n ? shown : n;
     for (size_t i = 0; i < shown; i++) {
         size_t row = order ? order[i] : i;
-        struct baro_value v;
-        baro_summary_value(p->summary, baro_summary_fact_find(section, "name"), row, &v);
+        struct baro_value v = report_row(p->summary, section, "name", row);
         const char *name = v.text ? v.text : "";
         buf_str(html, "<tr data-k=\"");
         page_string(html, name);
@@ -133,9 +132,8 @@ static void section_table(struct page *p, const char *section, const char *title
         page_string(html, name);
         buf_str(html, "</td>");
         for (size_t k = 0; k < n_columns; k++) {
-            int fact = baro_summary_fact_find(section, columns[k].fact);
-            baro_summary_value(p->summary, fact, row, &v);
-            page_value_cell(html, baro_summary_fact(fact), &v);
+            v = report_row(p->summary, section, columns[k].fact, row);
+            page_value_cell(html, baro_summary_fact(baro_summary_fact_find(section, columns[k].fact)), &v);
         }
         buf_str(html, "</tr>\n");
     }

@@ -378,12 +378,12 @@ static double mean_seconds(const struct compared_runs *r, unsigned command, cons
     for (unsigned i = 0; i < r->n; i++) {
         struct baro_tape *tape;
         struct baro_fold *fold = NULL;
-        struct baro_value v;
+        uint64_t ns;
         if (r->run[i].command != command || baro_tape_open(&tape, r->run[i].path, NULL) < 0)
             continue;
         if (baro_fold_of_tape(tape, BARO_FOLD_SUMMARY, &fold, NULL) >= 0 &&
-            baro_summary_value(baro_fold_summary(fold), baro_summary_fact_find("job", fact), 0, &v) == BARO_PRESENT) {
-            sum += (double)v.u64 / 1e9;
+            report_has_u64(baro_fold_summary(fold), "job", fact, &ns)) {
+            sum += (double)ns / 1e9;
             n++;
         }
         baro_fold_free(fold);

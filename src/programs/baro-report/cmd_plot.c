@@ -6,6 +6,7 @@
 
 #include "base/span.h"
 #include "output/text/parts.h"
+#include "output/text/read_fact.h"
 #include "programs/baro-report/plotted.h"
 #include "programs/common/output.h"
 
@@ -42,7 +43,7 @@ static int find_axis(const struct plot_job *p, uint64_t *ret_from, uint64_t *ret
     *ret_from = UINT64_MAX;
     for (size_t i = 0; i < p->n; i++) {
         const struct plotted *one = &p->one[i];
-        uint64_t length = one->end_ns - one->start_ns, removed = plotted_fact_ns(one->summary, "removed_ns");
+        uint64_t length = one->end_ns - one->start_ns, removed = report_u64(one->summary, "", "removed_ns");
         uint64_t first = removed > one->start_ns ? removed - one->start_ns : 0;
         *ret_to = length > *ret_to ? length : *ret_to;
         *ret_from = first < *ret_from ? first : *ret_from;

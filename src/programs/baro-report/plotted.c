@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/baro-report/plotted.h"
-
-uint64_t plotted_fact_ns(const struct baro_summary *s, const char *name)
-{
-    struct baro_value v;
-    return baro_summary_value(s, baro_summary_fact_find("", name), 0, &v) == BARO_PRESENT ? v.u64 : 0;
-}
+#include "output/text/read_fact.h"
 
 int plotted_open(struct plotted *p, const struct cli *cli, const char *name)
 {
@@ -19,8 +14,8 @@ int plotted_open(struct plotted *p, const struct cli *cli, const char *name)
         baro_tape_range(p->tape, &first, &last, &err) < 0)
         return cli_fail(cli, &err);
     p->summary = baro_fold_summary(p->fold);
-    p->start_ns = plotted_fact_ns(p->summary, "start_ns");
-    p->end_ns = p->start_ns + plotted_fact_ns(p->summary, "wall_ns");
+    p->start_ns = report_u64(p->summary, "", "start_ns");
+    p->end_ns = p->start_ns + report_u64(p->summary, "", "wall_ns");
     p->end_ns = last > p->end_ns ? last : p->end_ns;
     return 0;
 }

@@ -19,7 +19,6 @@ struct plotted {
  * any case. */
 int plotted_open(struct plotted *p, const struct cli *cli, const char *name);
 void plotted_done(struct plotted *p);
-uint64_t plotted_fact_ns(const struct baro_summary *s, const char *name); /* 0: absent */
 /* The curve that stands for a whole figure: the total of its stack, or its first curve. NULL: there is none. */
 const struct chart_curve *plotted_main_curve(const struct chart *c);
 

@@ -68,26 +68,21 @@ static void put_rate(struct buf *b, const struct baro_metric *m, double rate)
     }
 }
 
-static const char *group_of(const struct sheet *s, uint64_t id)
-{
-    const char *name = row_task_name(NULL, s->v->model->between.now, id);
-    return name ? name : "";
-}
-
 static void metric_line(struct sheet *s, const struct baro_row *p, const struct baro_row *before, int id, int column)
 {
     const struct baro_metric *m = baro_tape_metric(s->v->feed->tape, BARO_KIND_PROCESS, id);
     struct grid *g = s->v->grid;
     struct buf b = {0};
+    const char *name;
     uint64_t value;
     struct baro_use use;
     int row = sheet_row(s), reason = baro_row_value(p, id, &value);
     grid_text(g, row, column, column + 22, STYLE_LABEL, m->stem);
     if (reason)
         buf_printf(&b, "- (%s)", baro_absent_name((enum baro_absent)reason));
-    else if (m->unit == BARO_UNIT_ENTITY) /* a task, or a control group */
-        buf_str(&b, strcmp(m->stem, "task") == 0 ? model_task(s->v->model, p) : group_of(s, value));
-    else
+    else if (m->unit == BARO_UNIT_ENTITY && (name = row_task_name(NULL, s->v->model->between.now, value)))
+        buf_str(&b, name); /* a task, or a control group */
+    else if (m->unit != BARO_UNIT_ENTITY)
         put_metric_value(&b, m, value);
     grid_take(g, row, column + 23, column + 38, reason ? STYLE_FAINT : STYLE_PLAIN, &b);
     if (baro_interval_rate(&s->v->model->between, before, p, id, &use) == BARO_PRESENT && use.rate > 0) {

@@ -50,16 +50,10 @@ static struct line line_at(const struct baro_sample *s, size_t at)
 
 size_t view_gpus_count(const struct view *v)
 {
-    const struct baro_sample *s = v->instant->now;
-    int devices = kind_of(false), processes = kind_of(true), gpu = baro_metric_find(processes, "gpu");
-    size_t n = s ? baro_sample_rows(s, devices) : 0, sum = n;
-    for (size_t i = 0; n && i < baro_sample_rows(s, processes); i++) {
-        uint64_t of = 0;
-        if (baro_row_value(baro_sample_row(s, processes, i), gpu, &of) == BARO_PRESENT &&
-            baro_sample_find_id(s, devices, (uint32_t)of))
-            sum++;
-    }
-    return sum;
+    size_t n = 0;
+    while (v->instant->now && line_at(v->instant->now, n).row)
+        n++;
+    return n;
 }
 
 static int get(const struct line *l, const char *metric, uint64_t *ret)

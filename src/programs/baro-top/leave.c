@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "output/text/read_fact.h"
 #include "output/text/summary_text.h"
 #include "programs/baro-top/beside.h"
 #include "programs/baro-top/top.h"
@@ -56,15 +57,13 @@ static bool name_of_tape(const struct top *t, char ret[PATH_MAX])
 static void put_summary(struct top *t, struct buf *ret)
 {
     char name[PATH_MAX];
-    struct baro_value start;
     struct report_style style = {.width = (unsigned)t->grid.columns,
                                  .utf8 = t->cli->utf8,
                                  .color = t->cli->color,
                                  .curves = true,
                                  .timeline = t->feed.timeline};
     bool is_judged = baro_fold_finish(t->feed.fold, BARO_FOLD_VERDICTS, NULL) >= 0;
-    baro_summary_value(t->feed.summary, baro_summary_fact_find("", "start"), 0, &start);
-    style.zone = zone_east(start.i64);
+    style.zone = zone_east(report_fact(t->feed.summary, "", "start").i64);
     report_glance(t->feed.summary, is_judged ? baro_fold_verdicts(t->feed.fold) : NULL,
                   name_of_tape(t, name) ? name : NULL, style, ret);
 }

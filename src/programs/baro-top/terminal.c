@@ -46,47 +46,19 @@ static void set_style(const struct terminal *t, enum style style)
 /* ---- how the terminal was, for terminal_abandon() ---- */
 
 static struct {
-    volatile bool is_taken;
+    volatile bool is_taken, is_drawn; /* its modes; and what it shows */
     int in_fd, out_fd;
     struct termios modes;
-    char leave[128]; /* the bytes that leave the terminal */
-    size_t n;
 } was;
-
-/* Adds a capability without its padding, $<...>, which no terminal needs today. */
-static void add_leave(const char *name)
-{
-    const char *at = tigetstr(name);
-    if (!at || at == (char *)-1) // NOLINT(performance-no-int-to-ptr): terminfo(3)
-        return;
-    for (; *at && was.n < sizeof(was.leave); at++) {
-        if (at[0] == '$' && at[1] == '<' && strchr(at, '>'))
-            at = strchr(at, '>');
-        else
-            was.leave[was.n++] = *at;
-    }
-}
-
-static void keep_leave(void)
-{
-    static const char no_mouse[] = "\033[?1006;1000l"; /* as ncurses writes it for xterm and its like */
-    static const char *const names[] = {"sgr0", "rmkx", "cnorm", "rmcup"};
-    was.n = 0;
-    if (key_defined("\033[M") == KEY_MOUSE || key_defined("\033[<") == KEY_MOUSE)
-        while (was.n < sizeof(no_mouse) - 1) {
-            was.leave[was.n] = no_mouse[was.n];
-            was.n++;
-        }
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        add_leave(names[i]);
-}
 
 void terminal_abandon(void)
 {
+    /* No mouse, plain text, the usual keys, the cursor, the screen before: as xterm and its like have them. */
+    static const char leave[] = "\033[?1006;1000l\033[m\033[?1l\033>\033[?25h\033[?1049l";
     if (!was.is_taken)
         return;
     was.is_taken = false;
-    ssize_t written = write(was.out_fd, was.leave, was.n);
+    ssize_t written = was.is_drawn ? write(was.out_fd, leave, sizeof(leave) - 1) : 0;
     (void)written;
     tcsetattr(was.in_fd, TCSANOW, &was.modes);
 }
@@ -132,7 +104,7 @@ int terminal_open(struct terminal *t, int in_fd, int out_fd, bool color, struct 
         return error_set(err, -ENOTTY, "this terminal (TERM=%s) can't be drawn on; `baro top --once` prints instead",
                          term ? term : "");
     }
-    keep_leave();
+    was.is_drawn = true;
     settings(t, false);
     colors_init(t);
     return 0;
@@ -150,7 +122,6 @@ void terminal_close(struct terminal *t)
         fclose(t->in);
     if (t->out)
         fclose(t->out);
-    grid_done(&t->shown);
     *t = (struct terminal){0};
 }
 
@@ -168,7 +139,6 @@ void terminal_resume(struct terminal *t)
 {
     t->is_suspended = false;
     was.is_taken = true;
-    grid_done(&t->shown);
     clearok(stdscr, TRUE);
     refresh();
 }
@@ -183,7 +153,6 @@ void terminal_size(struct terminal *t, int *ret_rows, int *ret_columns)
     }
     if (rows != LINES || columns != COLS) {
         resizeterm(rows, columns);
-        grid_done(&t->shown);
         clearok(stdscr, TRUE);
     }
     *ret_rows = rows;
@@ -211,18 +180,8 @@ static void draw_cells(const struct terminal *t, const struct grid *g, int row)
 
 void terminal_draw(struct terminal *t, const struct grid *g)
 {
-    bool same = t->shown.rows == g->rows && t->shown.columns == g->columns;
-    if (!same && grid_resize(&t->shown, g->rows, g->columns) < 0)
-        return;
-    size_t size = (size_t)g->columns * sizeof(*g->at);
-    for (int row = 0; row < g->rows; row++) {
-        struct grid_cell *shown = &t->shown.at[(size_t)row * (size_t)g->columns];
-        const struct grid_cell *now = &g->at[(size_t)row * (size_t)g->columns];
-        if (same && memcmp(shown, now, size) == 0)
-            continue;
+    for (int row = 0; row < g->rows; row++)
         draw_cells(t, g, row);
-        memcpy(shown, now, size);
-    }
     refresh();
 }
 

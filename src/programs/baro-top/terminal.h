@@ -7,9 +7,8 @@
 #include "programs/baro-top/ui.h"
 
 struct terminal {
-    void *screen;      /* the screen of ncurses */
-    void *in, *out;    /* FILE */
-    struct grid shown; /* the cells that the terminal shows */
+    void *screen;   /* the screen of ncurses */
+    void *in, *out; /* FILE */
     bool is_suspended;
     bool color;
 };
@@ -28,7 +27,6 @@ void terminal_suspend(struct terminal *t);
 void terminal_resume(struct terminal *t);
 /* How large it is now. */
 void terminal_size(struct terminal *t, int *ret_rows, int *ret_columns);
-/* Draws the cells that differ from what the terminal shows. */
 void terminal_draw(struct terminal *t, const struct grid *g);
 /* Reads the next key that was pressed; returns false if there is none. ret_row: the row of the screen, for
  * KEY_IS_CLICK. */

@@ -18,6 +18,7 @@
 #include "libbaro/tape/tail.h"
 #include "libbaro/timeline/timeline.h"
 #include "output/rows/wrap.h"
+#include "output/text/read_fact.h"
 #include "output/text/summary_text.h"
 #include "output/text/tasks.h"
 #include "programs/baro/programs.h"
@@ -28,28 +29,22 @@
 
 /* What `run` and `record` print at the end of a recording: the summary, and verdicts. */
 
-static uint64_t fact_number(const struct baro_summary *s, const char *section, const char *name)
-{
-    struct baro_value v;
-    return baro_summary_value(s, baro_summary_fact_find(section, name), 0, &v) == BARO_PRESENT ? v.u64 : 0;
-}
-
 /* Did the job end badly? That is so if a signal ended the command or something in it (a shell exits with 128 plus
  * the signal's number), if it failed and had other processes, or if a limit was reached, killed processes or refused
  * forks. */
 static bool ended_badly(const struct baro_summary *s)
 {
-    int status = (int)fact_number(s, "exit", "wait_status");
+    int status = (int)report_u64(s, "exit", "wait_status");
     return WIFSIGNALED(status) || WEXITSTATUS(status) > 128 ||
-           (WEXITSTATUS(status) && fact_number(s, "job", "processes_started") > 1) ||
-           fact_number(s, "limits", "oom_kills") || fact_number(s, "limits_reached", "value") ||
-           fact_number(s, "limits", "forks_refused");
+           (WEXITSTATUS(status) && report_u64(s, "job", "processes_started") > 1) ||
+           report_u64(s, "limits", "oom_kills") || report_u64(s, "limits_reached", "value") ||
+           report_u64(s, "limits", "forks_refused");
 }
 
 /* Rules do not judge the course of a job of less than a second. */
 static bool is_judged(const struct recording *r, const struct baro_summary *s)
 {
-    return fact_number(s, "", "wall_ns") >= NS_PER_SEC || ended_badly(s) ||
+    return report_u64(s, "", "wall_ns") >= NS_PER_SEC || ended_badly(s) ||
            baro_timeline_lanes(baro_fold_timeline(r->fold)) > 0;
 }
 
@@ -79,12 +74,10 @@ static void end_text_summary(struct recording *r, struct buf *ret)
                                  .color = r->cli->color_err,
                                  .curves = r->cli->tty_err,
                                  .ended = true};
-    struct baro_value start;
     if (!r->fold || baro_fold_finish(r->fold, BARO_FOLD_TIMELINE, NULL) < 0)
         return;
     const struct baro_summary *s = baro_fold_summary(r->fold);
-    baro_summary_value(s, baro_summary_fact_find("", "start"), 0, &start);
-    style.zone = zone_east(start.i64);
+    style.zone = zone_east(report_fact(s, "", "start").i64);
     style.timeline = baro_fold_timeline(r->fold);
     bool is_named = recording_named(r);
     const struct baro_verdicts *verdicts = NULL;
