@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -205,5 +206,7 @@ def test_an_oom_kill_is_of_the_process_that_the_kernel_names(run, tape, work, v1
     items = json.loads(run("report", "-F", "json", "-o", "-", tape, status=0).stdout)["timeline"]
     if not os.access("/dev/kmsg", os.R_OK) or not has_connector():
         return
-    assert [i["text"] for i in items if i["name"] == "oom_kill"] == ["OOM kill of eater"], items
+    (text,) = [i["text"] for i in items if i["name"] == "oom_kill"]
+    assert re.fullmatch(rf"OOM kill of eater \(pid \d+\) in \S*/{group.path.name}, limit 40 MiB", text), items
     assert "out of memory: killed eater" in run("summary", tape, status=0).stdout
+    assert text.removeprefix("OOM kill of ") in " ".join(run("summary", "-v", tape, status=0).stdout.split())
