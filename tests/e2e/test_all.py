@@ -87,6 +87,9 @@ def test_each_process_is_counted_and_the_total_closes(run, tape, work, cgroup):
     edge = f"+{(two[0] * 0.4 + two[1] * 0.6) / 1e9:.9f}s"
     parts = [tasks_by(run, tape, "command", *at) for at in (("--to", edge), ("--from", edge))]
     assert sum(p["was-brief"]["processes_started"] for p in parts if "was-brief" in p) == BRIEF
+    heads = [run("summary", "--by", "user", tape, *at, status=0).stdout.splitlines()[1] for at in (("--to", edge), ("--from", edge))]
+    assert heads[0].split() == heads[1].split()
+    assert heads[0].split() == "procs rss cpu read write active cores peak task".split()
     burnt = sum(p["burner"]["cpu_ns"] for p in parts if "burner" in p)
     assert burnt == tasks_by(run, tape, "command")["burner"]["cpu_ns"]
     burner = next(e for e in exits if e["name"] == "burner")
