@@ -55,7 +55,8 @@ enum baro_event_kind {
     BARO_EVENT_SOURCE, /**< an event source was opened after the recording began. source; forks: 1 if it reports forks,
                           too */
     BARO_EVENT_OOM,    /**< the recorder read the kernel's log for OOM kills. victims: how many processes of the job it
-                          names; names: the names of the first of them */
+                          names; names: the names of the first of them. On a machine each is an event of its own; group:
+                          the control group that ran out of memory, limit_bytes: its limit */
     BARO_EVENT_MARK,   /**< a moment that the job named. name, and the attributes that the job gave */
     BARO_EVENT_PHASE_BEGIN, /**< a phase of the job began. name, and the attributes that the job gave; id: tells the
                                phase from others with the same name */

@@ -90,6 +90,9 @@ def test_each_process_is_counted_and_the_total_closes(run, tape, work, cgroup):
     edge = f"+{(two[0] * 0.4 + two[1] * 0.6) / 1e9:.9f}s"
     parts = [tasks_by(run, tape, "command", *at) for at in (("--to", edge), ("--from", edge))]
     assert sum(p["was-brief"]["processes_started"] for p in parts if "was-brief" in p) == BRIEF
+    heads = [run("summary", "--by", "user", tape, *at, status=0).stdout.splitlines()[1] for at in (("--to", edge), ("--from", edge))]
+    assert heads[0].split() == heads[1].split()
+    assert heads[0].split() == "procs rss cpu read write active cores peak task".split()
     burnt = sum(p["burner"]["cpu_ns"] for p in parts if "burner" in p)
     assert burnt == tasks_by(run, tape, "command")["burner"]["cpu_ns"]
     burner = next(e for e in exits if e["name"] == "burner")
@@ -211,5 +214,7 @@ def test_an_oom_kill_is_of_the_process_that_the_kernel_names(run, tape, work, v1
     items = json.loads(run("report", "-F", "json", "-o", "-", tape, status=0).stdout)["timeline"]
     if not os.access("/dev/kmsg", os.R_OK) or not has_connector():
         return
-    assert [i["text"] for i in items if i["name"] == "oom_kill"] == ["OOM kill of eater"], items
+    (text,) = [i["text"] for i in items if i["name"] == "oom_kill"]
+    assert re.fullmatch(rf"OOM kill of eater \(pid \d+\) in \S*/{group.path.name}, limit 40 MiB", text), items
     assert "out of memory: killed eater" in run("summary", tape, status=0).stdout
+    assert text.removeprefix("OOM kill of ") in " ".join(run("summary", "-v", tape, status=0).stdout.split())

@@ -171,6 +171,21 @@ def test_what_moved(run, recorded, edge):
     assert "name two tapes" in run("diff", recorded, "--before", "x", "--after", "y", status=2).stderr
 
 
+def test_what_comes_first_of_what_happened(run, work, tape):
+    """Twelve processes are killed, and then the job reaches a limit: that is the first line of the events."""
+    for i in range(12):
+        os.symlink("/bin/sleep", work / f"victim-{i}")
+    (work / "spin.py").write_text(SPIN)
+    victims = " ".join(f'"{work}/victim-{i}" 100 & all="$all $!";' for i in range(12))
+    job = f"sleep 0.5; {victims} sleep 0.5; kill -9 $all; wait; {sys.executable} -S {work}/spin.py 0.6; sleep 0.5"
+    options = ("-i", "50ms", "--limit", "cpu=400ms", "--on-limit", "mark")
+    run("run", "-q", *options, "-o", tape, "--", "sh", "-c", job, status=0)
+    text = run("diff", tape, "--at", "+0.3s", status=0).stdout
+    told = [line.split(" ", 1)[1] for line in text.splitlines() if line[2:3] == ":" and " against " not in line]
+    assert "CPU time" in told[0] and len(told) == 10, text
+    assert all(line.startswith("victim-") for line in told[1:]) and "more events" in text, text
+
+
 # ---- folders of segments ----
 
 

@@ -337,6 +337,22 @@ TEST(kmsg)
         assert_int_equal(kmsg_parse(span_str(records[i].text), &r), 0);
         assert_true(r.t_us == records[i].t_us && r.oom_killed == records[i].killed);
     }
+    assert_int_equal(
+        kmsg_parse(TEXT("6,1,7,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed="
+                        "0,oom_memcg=/a,b,task_memcg=/a,b/c,task=x,pid=5,u,pid=12,uid=0\n"),
+                   &r),
+        0);
+    assert_true(r.oom_killed == 0 && r.oom_chosen == 12 && span_equal(r.oom_group, "/a,b"));
+    assert_int_equal(
+        kmsg_parse(TEXT("6,1,7,-;oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,"
+                        "global_oom,task_memcg=/c,task=x,pid=12,uid=0\n"),
+                   &r),
+        0);
+    assert_int_equal(r.oom_chosen, 0);
+    assert_int_equal(kmsg_parse(TEXT("6,1,7,-;memory: usage 40960kB, limit 40960kB, failcnt 31\n"), &r), 0);
+    assert_int_equal(r.oom_limit, 40 << 20);
+    assert_int_equal(kmsg_parse(TEXT("6,1,7,-;memory: usage 8kB, limit 9007199254740988kB, failcnt 0\n"), &r), 0);
+    assert_int_equal(r.oom_limit, 0);
     assert_int_equal(kmsg_parse(TEXT(""), &r), BARO_E_SYNTAX);
     assert_int_equal(kmsg_parse(TEXT("3,1;Out of memory: Killed process 12 (x)\n"), &r), BARO_E_SYNTAX);
 }

@@ -179,6 +179,9 @@ int proc_pressure_parse(struct span text, struct proc_pressure *ret);
 struct kmsg_record {
     uint64_t t_us;       /* on the clock of the log */
     uint64_t oom_killed; /* the pid in the initial PID namespace; 0: the record is of something else */
+    uint64_t oom_chosen; /* the same, of a record that names the group before that one; 0: it is another record */
+    uint64_t oom_limit;  /* the memory limit of a group that ran out, in a record before these; 0: it is another one */
+    struct span oom_group; /* the control group whose limit was hit */
 };
 int kmsg_parse(struct span text, struct kmsg_record *ret);
 

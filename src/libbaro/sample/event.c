@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds of events, and what their number and text mean. include/baro/event.h lists both. */
+#include <inttypes.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "libbaro/sample/sample.h"
 
 /* On the tape an event has one number and one text. This table names the attributes that they are; NULL: the kind
@@ -117,4 +119,17 @@ int baro_event_attribute_find(const struct baro_event *e, const char *name, stru
         }
     }
     return BARO_E_RANGE;
+}
+
+void event_put_victim(const struct baro_event *e, struct buf *to)
+{
+    struct baro_attribute group, limit;
+    buf_printf(to, "%s (pid %" PRId32 ")", e->text, e->key.pid);
+    if (baro_event_attribute_find(e, ATTRIBUTE_OOM_GROUP, &group) < 0 || group.type != BARO_ATTRIBUTE_TEXT)
+        return;
+    buf_printf(to, " in %s", group.text);
+    if (baro_event_attribute_find(e, ATTRIBUTE_OOM_LIMIT, &limit) < 0 || limit.type != BARO_ATTRIBUTE_UNSIGNED)
+        return;
+    buf_str(to, ", limit ");
+    fmt_limit(to, limit.u64);
 }

@@ -121,6 +121,11 @@ struct baro_entity_owner {
 #define ATTRIBUTE_LIMIT_HELD "held_%u"
 #define ATTRIBUTE_ENDED_BY "ended_by"
 #define ATTRIBUTE_REASON "reason"
+/* Of an OOM kill on a machine: the control group that ran out of memory, and its limit in bytes. */
+#define ATTRIBUTE_OOM_GROUP "group"
+#define ATTRIBUTE_OOM_LIMIT "limit_bytes"
+struct buf;
+void event_put_victim(const struct baro_event *e, struct buf *to); /* "cc1 (pid 12) in /app, limit 150 MiB" */
 
 /* What a process is expected to use after its record of taskstats or perf is made: the kernel writes these before it
  * frees the memory of the process, which takes 0.2 us per page and more. The parent's counters include that time. */

@@ -202,7 +202,8 @@ static void on_oom(struct baro_timeline *t, const struct baro_event *e)
     struct timeline_item *end = e->key.pid > 0 ? kill_of(t, e->key) : NULL;
     if (end) {
         end->view.name = "oom_kill";
-        buf_printf(&text, "OOM kill of %s", e->text);
+        buf_str(&text, "OOM kill of ");
+        event_put_victim(e, &text);
         timeline_set_text(t, end, &text);
         return;
     }

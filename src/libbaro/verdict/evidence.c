@@ -169,7 +169,7 @@ void evidence_init(struct evidence *e)
 #define MEMBER(member, section, name) e->member = "";
     VERDICT_TEXTS(MEMBER)
 #undef MEMBER
-    e->holder = e->victims = e->failed_phase = e->contender.name = "";
+    e->holder = e->victims = e->kills = e->failed_phase = e->contender.name = "";
     e->job.wall_ns = NAN;
     for (int i = 0; i < FOLD_COUNTERS; i++)
         e->job.grown[i] = NAN;

@@ -151,6 +151,8 @@ struct evidence {
     uint32_t clients;         /* those that had others do the work (client.h) */
     const char *failed_phase; /* path of the phase in which what failed first ended: "test/flaky"; "": none */
     const char *victims;      /* names of OOM-killed processes; "" */
+    const char *kills;        /* of a machine: the first of them, each with its group and that one's limit; "" */
+    bool knows_group;         /* of one of these */
     struct heavy command[COMMANDS_MOST];
     size_t n_commands, n_all_commands;
     struct gpu_seen gpu[GPUS_MOST];

@@ -132,6 +132,21 @@ static void add_victims(struct gather *g, const char *names)
     snprintf(g->victims + len, sizeof(g->victims) - len, "%s%s", len ? ", " : "", names);
 }
 
+/* Of a machine: "cc1 (pid 12) in /app, limit 150 MiB; as (pid 13)". */
+static void add_kill(struct gather *g, const struct baro_event *e)
+{
+    struct baro_attribute group;
+    struct buf text = {0};
+    size_t len = strlen(g->kills);
+    buf_str(&text, len ? "; " : "");
+    event_put_victim(e, &text);
+    buf_byte(&text, 0);
+    if (!text.failed && len + text.len <= sizeof(g->kills))
+        memcpy(g->kills + len, text.at, text.len);
+    g->knows_group |= baro_event_attribute_find(e, ATTRIBUTE_OOM_GROUP, &group) == 0;
+    buf_done(&text);
+}
+
 static void add_event(struct gather *g, const struct baro_event *e)
 {
     struct baro_attribute names;
@@ -152,6 +167,8 @@ static void add_event(struct gather *g, const struct baro_event *e)
     case BARO_EVENT_OOM:
         if (baro_event_attribute_find(e, "names", &names) == 0 && names.text)
             add_victims(g, names.text);
+        if (baro_event_pid(e) > 0)
+            add_kill(g, e);
         break;
     default: break;
     }
@@ -176,6 +193,8 @@ void gather_finish(const struct gather *g, struct evidence *ret)
     uint64_t end_ns = g->ended ? g->end_ns : g->last_ns;
     ret->is_running = !g->ended;
     ret->victims = g->victims;
+    ret->kills = g->kills;
+    ret->knows_group = g->knows_group;
     ret->clients = g->clients & ~g->servers;
     ret->limit = g->limit.most > 0 ? &g->limit : NULL;
     ret->failure = g->failures.has_failed ? &g->failures.of_command : NULL;

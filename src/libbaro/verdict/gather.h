@@ -18,7 +18,8 @@ struct gather {
         double threads, switches;
     } switching[SWITCHING_MOST]; /* context switches of the contender, by its number of threads then */
     size_t n_switching;
-    char victims[256];
+    char victims[256], kills[512];
+    bool knows_group;
     uint32_t clients, servers; /* client.h */
     struct failures failures;
     struct limit_told limit; /* most is 0: none was reached */

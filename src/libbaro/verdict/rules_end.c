@@ -220,15 +220,18 @@ static bool oom_of_machine(const struct evidence *e, struct finding *f)
                e->oom_kills >= 2 ? "es" : "");
     find_brief(f, "out of memory: killed");
     if (*e->victims) {
-        find_title(f, ": %s", e->victims);
+        find_title(f, ": %s", *e->kills ? e->kills : e->victims);
         find_brief(f, " %s", e->victims);
     } else {
         find_brief(f, " %s", words_count(FACT(e, oom_kills)).at);
     }
     find_title(f, ".");
-    find_advice(
-        f, "See when it was (`baro export -e event`), and which limits its control group had then (`baro export -e "
-           "cgroup`).");
+    if (e->knows_group)
+        find_advice(f, "See when it was (`baro export -e event`), and what else moved then (`baro diff --at TIME`). A "
+                       "group that needs more gets a higher limit.");
+    else
+        find_advice(f, "See when it was (`baro export -e event`), and which limits its control group had then (`baro "
+                       "export -e cgroup`).");
     find_hint(f, "when: baro export -e event");
     find_number(f, "limits.oom_kills", FACT(e, oom_kills), BARO_UNIT_NONE);
     return true;

@@ -63,16 +63,31 @@ static const struct {
     {"peak", "cores_peak"},
 };
 #define COLUMNS (sizeof(columns) / sizeof(*columns))
+#define MACHINE_WIDE 120 /* columns of a terminal that has room for user and system time, too */
+
+/* Of a machine: the same columns for each stretch of its tape, so that two can be compared. uss and pss are read on
+ * demand. */
+static bool is_of_machine(const char *title, int width)
+{
+    static const char *const always[] = {"procs", "rss", "cpu", "read", "write", "active", "cores", "peak"};
+    for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++) {
+        if (strcmp(title, always[i]) == 0)
+            return true;
+    }
+    return (strcmp(title, "user") == 0 || strcmp(title, "system") == 0) && (width <= 0 || width >= MACHINE_WIDE);
+}
 
 /* Marks the columns that some task has a value for; of I/O, that some task did. */
-static void find_columns(const struct baro_summary *s, bool shown[COLUMNS])
+static void find_columns(const struct baro_summary *s, int width, bool shown[COLUMNS])
 {
+    bool of_machine = report_text_is(s, "", "cgroup", "machine") || report_text_is(s, "", "cgroup", "visible");
     for (size_t k = 0; k < COLUMNS; k++) {
         bool is_io = strncmp(columns[k].fact, "io_", 3) == 0;
-        shown[k] = !report_tasks_count(s) && !is_io;
-        for (size_t row = 0; row < report_tasks_count(s) && !shown[k]; row++) {
+        bool is_part = strcmp(columns[k].title, "uss") == 0 || strcmp(columns[k].title, "pss") == 0;
+        shown[k] = of_machine ? is_of_machine(columns[k].title, width) : !report_tasks_count(s) && !is_io;
+        for (size_t row = 0; (is_part || !of_machine) && row < report_tasks_count(s) && !shown[k]; row++) {
             struct baro_value v = report_row(s, "tasks", columns[k].fact, row);
-            shown[k] = !v.absent && (v.u64 || !is_io);
+            shown[k] = !v.absent && (v.u64 || !(is_io || of_machine));
         }
     }
 }
@@ -176,7 +191,7 @@ void report_tasks_text(const struct baro_summary *s, size_t most, int width, boo
     bool shown[COLUMNS];
     struct table t = {.ascii = !utf8};
     unsigned place[COLUMNS];
-    find_columns(s, shown);
+    find_columns(s, width, shown);
     for (size_t k = 0; k < COLUMNS; k++)
         place[k] = t.columns += shown[k];
     for (size_t i = 0; i < sizeof(drop) / sizeof(*drop); i++) {

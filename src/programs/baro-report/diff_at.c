@@ -317,28 +317,49 @@ static void add_event(struct answer *a, const struct side *after, const struct t
     buf_byte(&a->text, '\n');
 }
 
+/* Does it concern the machine or a limit, and not a process that was killed? */
+static bool comes_first(const struct baro_timeline_item *item)
+{
+    static const char *const names[] = {"oom_kill",   "oom",        "limit",        "gap",
+                                        "suspend",    "clock_step", "memory_limit", "memory_high",
+                                        "fork_limit", "damage",     "wrapper_lost"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        if (strcmp(item->name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Takes those that come first, or the others. Returns for how many there was no room. */
+static size_t take_events(const struct baro_timeline *t, bool first, struct told told[EVENTS_MOST], size_t *ret_n)
+{
+    size_t more = 0;
+    for (size_t i = 0; i < baro_timeline_count(t); i++) {
+        const struct baro_timeline_item *item = baro_timeline_get(t, i);
+        size_t k = 0;
+        if (item->kind != BARO_TIMELINE_EVENT || comes_first(item) != first || !(first || item->is_problem))
+            continue;
+        while (k < *ret_n && strcmp(told[k].text, item->text) != 0)
+            k++;
+        if (k == EVENTS_MOST) {
+            more++;
+            continue;
+        }
+        if (k == *ret_n)
+            told[(*ret_n)++] = (struct told){.name = item->name, .text = item->text, .from_ns = item->begin_ns};
+        told[k].to_ns = item->begin_ns;
+        told[k].times++;
+    }
+    return more;
+}
+
 /* Events of one text are one. Returns how many are left out. */
 static size_t add_events(struct answer *a, const struct side *after)
 {
     const struct baro_timeline *t = baro_fold_timeline(after->fold);
     struct told told[EVENTS_MOST];
-    size_t n = 0, more = 0;
-    for (size_t i = 0; i < baro_timeline_count(t); i++) {
-        const struct baro_timeline_item *item = baro_timeline_get(t, i);
-        size_t k = 0;
-        if (item->kind != BARO_TIMELINE_EVENT || !item->is_problem)
-            continue;
-        while (k < n && strcmp(told[k].text, item->text) != 0)
-            k++;
-        if (k == n && n < EVENTS_MOST)
-            told[n++] = (struct told){.name = item->name, .text = item->text, .from_ns = item->begin_ns};
-        if (k == n) {
-            more++;
-            continue;
-        }
-        told[k].to_ns = item->begin_ns;
-        told[k].times++;
-    }
+    size_t n = 0, more = take_events(t, true, told, &n);
+    more += take_events(t, false, told, &n);
     for (size_t k = 0; k < n; k++)
         add_event(a, after, &told[k]);
     return more;

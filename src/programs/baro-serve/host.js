@@ -28,7 +28,9 @@ async function readHistory(host) {
   const range = await get("/api/v1/jobs/" + encodeURIComponent(host.job) + "/range?buckets=" + STEPS + "&from=%2B" + from.toFixed(3) + "s&" + Object.keys(MACHINE).map(name => "metric=" + name).join("&"));
   if (!range) { historyOf = null; return; }
   Object.keys(MACHINE).forEach((name, k) => {
-    const points = pointsOf(range, k).map(wall).map(([t, v]) => [t, within(v, mostOf(name))]), first = points[0][0], last = points[points.length - 1][0], old = machineHistory.get(name);
+    const points = pointsOf(range, k).map(wall).map(([t, v]) => [t, within(v, mostOf(name))]);
+    if (!points.length) return;
+    const first = points[0][0], last = points[points.length - 1][0], old = machineHistory.get(name);
     const before = old.filter(p => p[0] < first), gap = before.length && first - before[before.length - 1][0] > 60e3 ? [[first - 1, null]] : [];
     machineHistory.set(name, [...before, ...gap, ...points, ...old.filter(p => p[0] > last)]);
   });
@@ -39,8 +41,8 @@ async function keepHistory(host) {
   const at = Date.parse(host.sample.time);
   if (host.job && host.job !== historyOf) await readHistory(host);
   for (const [name, of] of Object.entries(MACHINE)) {
-    const points = machineHistory.get(name), v = of(host.sample.host);
-    if (!points.length || at > points[points.length - 1][0]) points.push([at, within(v, mostOf(name))]);
+    const points = machineHistory.get(name), v = within(of(host.sample.host), mostOf(name)), last = points.length ? points[points.length - 1][0] : 0;
+    if (at > last && (v !== null || at - last > 60e3)) points.push([at, v]); /* a rate needs two readings */
     machineHistory.set(name, points.filter(p => p[0] > at - HISTORY));
   }
 }

@@ -3,6 +3,7 @@
 
 const id = decodeURIComponent(location.pathname.split("/")[2]), base = "/api/v1/jobs/" + encodeURIComponent(id);
 const STEPS = 300, POINTS = 1200;       /* of a curve: steps at first, points at most */
+const GAP_NS = 10e9;                     /* what is not known for so long is a gap of a curve */
 const TREE_MS = 2000, PROCESSES = 200;  /* how often processes are read, and how many */
 
 /* least: the smallest value at the top of the axis */
@@ -26,7 +27,7 @@ const ofBoth = {title: "Cores of the machine", metric: "host.cores", of: s => s.
 const mostOf = c => c.isOfCpus ? cpus : c.most || 0;
 let curves = [], isMachine = false;
 let began = 0; /* milliseconds since 1970 */
-let newest = 0, isOver = false, cpus = 0, rowMarks = {};
+let newest = 0, isOver = false, cpus = 0, rowMarks = {}, shown = null; /* shown: the row of the job */
 
 /* ---- curves ---- */
 
@@ -138,10 +139,12 @@ function onSample(sample) {
   if (sample.t_ns <= newest) return;
   newest = sample.t_ns;
   for (const c of curves) {
-    c.points.push([newest, within(c.of(sample), mostOf(c))]);
+    const value = within(c.of(sample), mostOf(c)), last = c.points.length ? c.points[c.points.length - 1][0] : newest;
+    if (value === null && newest - last < GAP_NS) continue; /* a rate needs two readings, which samples may be too near for */
+    c.points.push([newest, value]);
     if (c.points.length > POINTS) c.points = halve(c.points);
   }
-  due = due || requestAnimationFrame(() => { due = 0; drawCurves(); put(sample); });
+  due = due || requestAnimationFrame(() => { due = 0; drawCurves(); put(sample); if (shown) $("wall").textContent = took(shown); });
 }
 
 /* ---- processes ---- */
@@ -183,6 +186,7 @@ async function readTree() {
 /* ---- the job ---- */
 
 function putRow(row) {
+  shown = row;
   isOver = row.state !== "running";
   rowMarks = {...row.marks, ...(row.now && row.now.rss_is_lower_bound ? {rss_bytes: "lower_bound"} : {})};
   isMachine = row.is_machine;

@@ -112,8 +112,13 @@ async function get(path) {
   }
 }
 
-/* Makes points of the buckets of a range: the highest value of each, at its end, so that peaks are visible. */
-const pointsOf = (range, k) => range.series[k].max.map((v, i) => [range.from_ns + (i + 1) * (range.to_ns - range.from_ns) / range.buckets, v]);
+/* Makes points of the buckets of a range: the highest value of each, at its end, so that peaks are visible. What is not
+ * read at its end yet is no gap: the next value follows. */
+function pointsOf(range, k) {
+  const points = range.series[k].max.map((v, i) => [range.from_ns + (i + 1) * (range.to_ns - range.from_ns) / range.buckets, v]);
+  while (points.length && points[points.length - 1][1] === null) points.pop();
+  return points;
+}
 
 /* What a mark means: before the value, and in words. */
 const MARKS = {lower_bound: ["\u2265\u2009", "at least"], estimate: ["\u2248\u2009", "about"], upper_bound: ["\u2264\u2009", "at most"]};

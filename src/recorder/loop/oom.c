@@ -27,22 +27,26 @@
 #define ENDS_WITHIN (30 * NS_PER_SEC) /* of a machine: how far the end of a process may be from its line in the log */
 #define SLACK_US 1000000u             /* the log's clock (sched_clock) runs a little faster or slower than ours */
 
-static void report_kill(struct recorder *r, const struct oom_ended *e)
+static void report_kill(struct recorder *r, const struct oom_ended *e, const struct oom_victim *v)
 {
-    const struct baro_event kill = {
-        .t_ns = e->t_ns, .kind = BARO_EVENT_OOM, .key = e->key, .number = 1, .text = e->name};
+    struct baro_attribute of[2] = {{.name = ATTRIBUTE_OOM_GROUP, .type = BARO_ATTRIBUTE_TEXT, .text = v->group},
+                                   {.name = ATTRIBUTE_OOM_LIMIT, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = v->limit}};
+    struct baro_event kill = {
+        .t_ns = e->t_ns, .kind = BARO_EVENT_OOM, .key = e->key, .number = 1, .text = e->name, .attribute = of};
+    kill.n_attributes = !*v->group ? 0 : v->limit ? 2 : 1;
     r->job.sink.event(r->job.sink.context, &kill);
 }
 
-static bool was_awaited(struct oom_watch *w, int32_t pid)
+static void report_awaited(struct recorder *r, const struct oom_ended *e)
 {
+    struct oom_watch *w = &r->oom;
     for (uint32_t i = 0; i < w->n_awaited; i++) {
-        if (w->awaited[i] == pid) {
-            w->awaited[i] = w->awaited[--w->n_awaited];
-            return true;
-        }
+        if (w->awaited[i].pid != e->key.pid)
+            continue;
+        report_kill(r, e, &w->awaited[i]);
+        w->awaited[i] = w->awaited[--w->n_awaited];
+        return;
     }
-    return false;
 }
 
 void oom_note_exit(struct recorder *r, const struct baro_exit *e)
@@ -55,8 +59,7 @@ void oom_note_exit(struct recorder *r, const struct baro_exit *e)
     w->killed += killed;
     *at = (struct oom_ended){.key = e->key, .t_ns = e->t_ns};
     snprintf(at->name, sizeof(at->name), "%s", e->name ? e->name : "");
-    if (was_awaited(w, e->key.pid))
-        report_kill(r, at);
+    report_awaited(r, at);
 }
 
 static bool in_first_namespace(const struct recorder *r)
@@ -89,19 +92,31 @@ void oom_log_take(struct oom_log *l, const struct oom_watch *w, struct span text
     if (kmsg_parse(text, &record) != 0)
         return;
     l->begins_before |= record.t_us < l->since_us;
+    if (record.oom_limit)
+        l->chosen = (struct oom_victim){.limit = record.oom_limit};
+    if (record.oom_chosen && record.oom_group.len < OOM_GROUP_MAX) {
+        l->chosen.pid = (int32_t)record.oom_chosen;
+        memcpy(l->chosen.group, record.oom_group.at, record.oom_group.len);
+        l->chosen.group[record.oom_group.len] = 0;
+    }
     if (record.t_us < l->since_us || !record.oom_killed)
         return;
     l->kills++;
     const struct oom_ended *e = ended_as(w, record.oom_killed);
+    struct oom_victim victim = {.pid = (int32_t)record.oom_killed};
+    if (l->chosen.pid == victim.pid)
+        victim = l->chosen;
     if (!e) {
         uint64_t others = l->kills - l->kills_noted - 1;
         if (others < OOM_NOTED_MAX)
-            l->others[others] = (int32_t)record.oom_killed;
+            l->others[others] = victim;
         return;
     }
     size_t len = strlen(l->names);
-    if (l->kills_noted < OOM_NOTED_MAX)
+    if (l->kills_noted < OOM_NOTED_MAX) {
         l->noted[l->kills_noted] = *e;
+        l->noted_as[l->kills_noted] = victim;
+    }
     l->kills_noted++;
     snprintf(l->names + len, sizeof(l->names) - len, "%s%s", len ? ", " : "", e->name);
 }
@@ -138,7 +153,7 @@ static void report_kills(struct recorder *r)
         read_log(w->log_fd, w, &l);
     uint64_t named = min_u64(l.kills_noted, OOM_NOTED_MAX), others = min_u64(l.kills - l.kills_noted, OOM_NOTED_MAX);
     for (uint64_t i = 0; i < named; i++)
-        report_kill(r, &l.noted[i]);
+        report_kill(r, &l.noted[i], &l.noted_as[i]);
     w->n_awaited = (uint32_t)others;
     w->awaited_ns = sampler_now(&r->sampler);
     memcpy(w->awaited, l.others, sizeof(w->awaited));

@@ -19,6 +19,13 @@
 
 #define OOM_ENDED_MAX 64u
 #define OOM_NOTED_MAX 16u
+#define OOM_GROUP_MAX 256u
+/* Whom the log names. */
+struct oom_victim {
+    int32_t pid;
+    uint64_t limit;            /* of the group; 0: not known */
+    char group[OOM_GROUP_MAX]; /* the control group that ran out of memory; "": the machine, or not known */
+};
 /* Processes of the job that were ended by SIGKILL, or whose status is not known. */
 struct oom_watch {
     struct oom_ended {
@@ -29,7 +36,7 @@ struct oom_watch {
     /* of a machine: its count of kills as read last, and how many of them are to be reported; which processes the log
      * names that have not ended */
     uint64_t counted, pending;
-    int32_t awaited[OOM_NOTED_MAX];
+    struct oom_victim awaited[OOM_NOTED_MAX];
     uint32_t n_awaited;
     uint64_t awaited_ns; /* since when */
     uint64_t recent_ns;  /* what ended before is another process that had the same pid */
@@ -45,9 +52,11 @@ struct oom_log {
     uint64_t lines, kills;
     uint64_t kills_noted; /* those of processes that were noted */
     char names[96];
-    struct oom_ended noted[OOM_NOTED_MAX]; /* the first ones of these */
-    int32_t others[OOM_NOTED_MAX];         /* pids of the first of the rest */
-    bool begins_before;                    /* the log has a line from before the job, so it is complete */
+    struct oom_ended noted[OOM_NOTED_MAX];     /* the first ones of these */
+    struct oom_victim noted_as[OOM_NOTED_MAX]; /* how the log names these */
+    struct oom_victim others[OOM_NOTED_MAX];   /* the first of the rest */
+    struct oom_victim chosen;                  /* whose end the next lines say */
+    bool begins_before;                        /* the log has a line from before the job, so it is complete */
     bool lost; /* it may lack lines: they were overwritten before they were read, or there were too many to read in time
                 */
 };
