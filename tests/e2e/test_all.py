@@ -85,9 +85,10 @@ def test_each_process_is_counted_and_the_total_closes(run, tape, work, cgroup):
     # So it is in stretches that follow each other.
     two = run.instants(tape)[len(run.instants(tape)) // 2 - 1 :][:2]
     edge = f"+{(two[0] * 0.4 + two[1] * 0.6) / 1e9:.9f}s"
-    parts = [tasks_by(run, tape, "command", *at) for at in (("--to", edge), ("--from", edge))]
+    both = (("--to", edge), ("--from", edge))
+    parts = [tasks_by(run, tape, "command", *at) for at in both]
     assert sum(p["was-brief"]["processes_started"] for p in parts if "was-brief" in p) == BRIEF
-    heads = [run("summary", "--by", "user", tape, *at, status=0).stdout.splitlines()[1] for at in (("--to", edge), ("--from", edge))]
+    heads = [run("summary", "--by", "user", tape, *at, status=0).stdout.splitlines()[1] for at in both]
     assert heads[0].split() == heads[1].split()
     assert heads[0].split() == "procs rss cpu read write active cores peak task".split()
     burnt = sum(p["burner"]["cpu_ns"] for p in parts if "burner" in p)
