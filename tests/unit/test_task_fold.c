@@ -495,6 +495,23 @@ TEST(active_of_a_task_that_is_new)
     end(&t);
 }
 
+/* How long it lived is not known: it does not live on. */
+TEST(active_of_one_without_a_length)
+{
+    struct tape t = begin(NULL, 0);
+    sample_of_daemon(&t, 8000, true);
+    struct baro_exit e = exit_of(&t, 2, 1, "", 0, 8500);
+    e.value[EXIT_task] = 5;
+    e.absent[EXIT_task] = BARO_PRESENT;
+    e.absent[EXIT_elapsed] = BARO_ABSENT_UNKNOWN;
+    ends(&t, e);
+    sample_of_daemon(&t, 9000, true);
+    sample_of_daemon(&t, 10000, true);
+    assert_true(value(&t, 0, TASK_active) <= 1);
+    assert_int_equal(value(&t, 0, TASK_processes_peak), 1);
+    end(&t);
+}
+
 /* How long brief lives lasted is known of all together. */
 TEST(active_of_brief_lives)
 {

@@ -109,8 +109,8 @@ static void count_exit(struct task_fold *f, const struct task_exit *e)
     t->tcp_unread += !has_tcp || e->value[EXIT_tcp_is_lower_bound];
     t->tcp[0] += has_tcp ? e->value[EXIT_tcp_sent] : 0;
     t->tcp[1] += has_tcp ? e->value[EXIT_tcp_received] : 0;
-    if (p->is_running)
-        task_edge_add(f, e->t_ns, p, -1);
+    if (p->is_running) /* of one that is known by its exit alone the begin may be the same */
+        task_edge_add(f, max_u64(e->t_ns, p->begin_ns + 1), p, -1);
 }
 
 void task_exits_take(struct task_fold *f)
