@@ -74,6 +74,8 @@ struct baro_timeline_item {
     uint64_t duration_ns; /**< duration of a phase that the job reported as a whole; 0: it reported begin and end. If
                                such a phase began before the recording, begin_ns is 0 */
     size_t id;            /**< identifies the item, also after records were added. Ids are small numbers from 0 on */
+    bool begins_before;   /**< it is a phase that began before what the tape has, when is not known: begin_ns is the
+                               tape's first sample, and what it used is a lower bound */
 };
 
 /** @return how many items there are, in order of begin_ns; a phase comes before the items in it. */

@@ -432,6 +432,7 @@ class baro_timeline_item(Structure):
         ("attribute", POINTER(baro_attribute)),
         ("duration_ns", c_uint64),
         ("id", c_size_t),
+        ("begins_before", c_bool),
     ]
 
 

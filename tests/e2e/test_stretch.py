@@ -229,6 +229,33 @@ def test_a_moment_of_a_folder_names_the_segments_that_it_meets(run, baro, work):
     assert str(files[5]) in said and str(files[1]) in said, said
 
 
+def test_phases_that_began_before(run, baro, work):
+    """Before the stretch their begin is read; if its segment was removed, they run since before."""
+    folder, nested = work / "kept", f"{baro} phase inner -- sleep 2; sleep 1.5"
+    argv = [baro, "run", "-q", "-i", "20ms", "--keep", "16s", "--overhead", "off", "-o", folder, "--"]
+    subprocess.run([*argv, baro, "phase", "outer", "--", "sh", "-c", nested], check=True, timeout=120)
+
+    def phases(*options):
+        found = json.loads(run("summary", "--by", "phase", "--json", folder, *options, status=0).stdout)
+        assert "unmatched_end" not in [e["name"] for e in found["events"]]
+        return {p["name"]: p for p in found["phases"]}
+
+    whole, part = phases(), phases("--from", "1.5s", "--to", "1.8s")
+    assert whole.keys() == part.keys() == {"outer", "inner"} and part["outer"]["is_open"]
+    assert {n: p["begin_ns"] for n, p in whole.items()} == {n: p["begin_ns"] for n, p in part.items()}
+    assert phases("--from", "3s").keys() == {"outer"}
+    first, *others = sorted(folder.glob("*.baro"))
+    first.unlink()
+    left = phases()
+    begin = int(rows(run, folder, "job")[0]["t_ns"])
+    for name, phase in left.items():
+        assert phase["begins_before"] and phase["begin_ns"] == begin and phase["end_ns"] == whole[name]["end_ns"]
+        assert phase["marks"]["cpu_ns"] == "lower_bound"
+    text = run("summary", "--by", "phase", folder, status=0).stdout
+    assert re.search(r"^≤\+\S+ +≥\S+ s .* outer$", text, re.M) and "≤ began before that" in text, text
+    assert "in phase outer since before +" in run("show", "--at", f"+{begin / 1e9 + 0.1:.3f}s", folder, status=0).stdout
+
+
 def test_a_moment_in_a_hole_of_a_folder(run, baro, work):
     """Between segments: the sample before is shown, and it is said between which samples there is none."""
     source, folder = work / "source.baro", work / "kept"

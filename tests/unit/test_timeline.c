@@ -102,6 +102,30 @@ TEST(phases)
     check_phases(live());
 }
 
+/* The first segments were removed, or it is a stretch: what ends and has not begun was there since before. */
+TEST(phases_since_before)
+{
+    static char *argv[] = {"make", NULL};
+    struct baro_header h = {
+        .version = "0.1.0", .host = "h", .clk_tck = 100, .wanted = UINT32_MAX, .argv = argv, .segment = 2};
+    struct tape_writer *w = tape_with(tape_path, &h, NULL);
+    sample(w, 100 * SECOND, 50 * SECOND, 1);
+    sample(w, 101 * SECOND, 51 * SECOND, 1);
+    phase(w, false, 102 * SECOND, "train");
+    sample(w, 103 * SECOND, 53 * SECOND, 1);
+    tape_ended(w);
+    for (int i = 0; i < 2; i++) {
+        struct baro_value cpu;
+        const struct baro_timeline *t = i ? live() : timeline();
+        const struct baro_timeline_item *v = item(t, 0, BARO_TIMELINE_PHASE, "train", 100 * SECOND, 102 * SECOND);
+        assert_true(v->begins_before && !v->is_open);
+        assert_int_equal(baro_timeline_count(t), 1);
+        baro_timeline_value(t, 0, baro_timeline_fact_find("cpu_ns"), &cpu);
+        assert_int_equal(cpu.u64, 2 * SECOND);
+        assert_true(cpu.flags & BARO_VALUE_LOWER_BOUND);
+    }
+}
+
 /* Two phases of one name, distinguished by their id; one that a process reported ends with that process at the latest,
  * also if the process's start is not known: the first exit of its pid since then is its own. An end that comes after
  * the exit record counts. */

@@ -280,8 +280,11 @@ void timeline_describe(struct baro_timeline *t, struct timeline_item *i, const s
 struct baro_timeline *timeline_new(const struct baro_summary *s, const struct baro_header *header)
 {
     struct baro_timeline *t = calloc(1, sizeof(*t));
-    if (t)
+    if (t) {
         t->summary = s;
+        t->first_ns = UINT64_MAX;
+        t->begins_later = header->segment > 1;
+    }
     if (t && windows_init(&t->windows, !baro_header_has_start(header)) >= 0)
         return t;
     timeline_free(t);
@@ -318,6 +321,7 @@ void timeline_add(struct baro_timeline *t, const struct baro_record *r)
         t->last_ns = r->t_ns;
     switch (r->kind) {
     case BARO_RECORD_SAMPLE:
+        t->first_ns = t->first_ns < r->t_ns ? t->first_ns : r->t_ns;
         timeline_add_sample(t);
         reporters_add_sample(&t->reporters, r->u.sample);
         break;
@@ -407,5 +411,8 @@ enum baro_absent baro_timeline_value(const struct baro_timeline *t, size_t item,
         return ret->absent;
     *ret = (struct baro_value){0};
     windows_read(&t->windows, i->usage, &w);
-    return (enum baro_absent)phase_value(&w, i->view.end_ns - i->view.begin_ns, fact, ret);
+    phase_value(&w, i->view.end_ns - i->view.begin_ns, fact, ret);
+    if (!ret->absent && i->view.begins_before && baro_timeline_fact(fact)->semantics != BARO_FACT_MEAN)
+        ret->flags = BARO_VALUE_LOWER_BOUND; /* by more than an estimate is off */
+    return (enum baro_absent)ret->absent;
 }

@@ -88,6 +88,8 @@ struct baro_timeline {
     size_t n_ended;
     struct baro_key command;
     uint64_t last_ns, end_ns; /* ends: of all records, and of the job; 0: the job has not ended */
+    uint64_t first_ns;        /* the first sample; UINT64_MAX: none yet */
+    bool begins_later;        /* the tape lacks the beginning of the recording */
     struct fold_windows windows;
     bool is_measured_later; /* what phases use is measured in a second walk: timeline_measure_again() */
     bool failed;            /* out of memory: the timeline is incomplete */

@@ -153,6 +153,17 @@ static void add_whole(struct baro_timeline *t, const struct baro_event *e, uint6
     measure(t, i, e->t_ns);
 }
 
+/* It has begun before what the tape has of the recording. */
+static void add_earlier(struct baro_timeline *t, const struct baro_event *e)
+{
+    struct timeline_item *i = append_item(t, BARO_TIMELINE_PHASE, e);
+    if (!i)
+        return;
+    i->view.begins_before = true;
+    i->view.begin_ns = t->first_ns < e->t_ns ? t->first_ns : e->t_ns;
+    measure(t, i, e->t_ns);
+}
+
 static void add_unmatched(struct baro_timeline *t, const struct baro_event *e)
 {
     struct timeline_item *i = timeline_append(t, BARO_TIMELINE_EVENT, "unmatched_end", e->t_ns);
@@ -169,6 +180,8 @@ void timeline_add_end(struct baro_timeline *t, const struct baro_event *e)
     struct timeline_item *i = find_open(t, e->text, given_id(e));
     if (duration && duration->type == BARO_ATTRIBUTE_UNSIGNED)
         add_whole(t, e, duration->u64);
+    else if (!i && t->begins_later)
+        add_earlier(t, e);
     else if (!i)
         add_unmatched(t, e);
     if (!i || duration)

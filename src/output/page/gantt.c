@@ -70,7 +70,7 @@ static void row(struct page *p, const struct named_phases *d)
                    WIFSIGNALED(d->status) ? WTERMSIG(d->status) : WEXITSTATUS(d->status));
     buf_str(html, "</th>");
     bars(p, d);
-    cell(p, true, d->is_open ? BARO_VALUE_LOWER_BOUND : 0, d->took_ns, fmt_duration);
+    cell(p, true, d->is_least ? BARO_VALUE_LOWER_BOUND : 0, d->took_ns, fmt_duration);
     cell(p, d->has_cpu, d->cpu_flags, d->cpu_ns, fmt_duration);
     cell(p, d->has_rss, d->rss_flags, d->rss_bytes, fmt_bytes);
     buf_str(html, "</tr>\n");

@@ -123,6 +123,7 @@ void json_phase(const struct baro_timeline *t, size_t item, struct json *j)
     json_key_u64(j, "begin_ns", v->begin_ns);
     json_key_u64(j, "end_ns", v->end_ns);
     json_key_bool(j, "is_open", v->is_open);
+    json_key_bool(j, "begins_before", v->begins_before);
     json_key_i64(j, "depth", v->depth);
     put_status(j, t, item);
     json_key(j, "attributes");

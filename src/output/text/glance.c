@@ -77,7 +77,7 @@ static void put_phase(struct glance *g, const struct named_phases *d)
     }
     if (d->n > 1)
         buf_printf(&b, "×%zu ", d->n);
-    buf_str(&b, baro_value_prefix(d->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
+    buf_str(&b, baro_value_prefix(d->is_least ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
     fmt_duration(&b, d->took_ns);
     if (d->status) {
         buf_str(&b, " · ");

@@ -64,6 +64,7 @@ static void add_phase(struct named_phases *d, const struct baro_timeline *t, siz
     }
     d->has_rss = d->has_rss || has_rss;
     d->is_open = d->is_open || v->is_open;
+    d->is_least = d->is_least || v->is_open || v->begins_before;
     d->took_ns += v->end_ns > from ? v->end_ns - from : 0;
     d->end_ns = v->end_ns > d->end_ns ? v->end_ns : d->end_ns;
     d->status = status ? status : d->status;

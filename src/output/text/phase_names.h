@@ -18,7 +18,8 @@ struct named_phases {
     uint64_t took_ns, end_ns, cpu_ns, rss_bytes;
     unsigned cpu_flags, rss_flags;
     bool is_open, has_cpu, has_rss;
-    int status; /* of wait4(2): of the last one whose command failed; 0: none did */
+    bool is_least; /* they took longer than it is known: they have not ended, or began before what the tape has */
+    int status;    /* of wait4(2): of the last one whose command failed; 0: none did */
 };
 
 struct phase_names {

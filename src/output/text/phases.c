@@ -20,7 +20,7 @@ static void fill_cells(const struct lines *l, const struct named_phases *d, unsi
     cells_put(ret, 0, &b);
     fmt_moment(&b, d->first->begin_ns);
     cells_put(ret, 1, &b);
-    buf_str(&b, baro_value_prefix(d->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
+    buf_str(&b, baro_value_prefix(d->is_least ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
     fmt_duration(&b, d->took_ns);
     cells_put(ret, 2, &b);
     buf_str(&b, d->has_cpu ? baro_value_prefix(d->cpu_flags, BARO_PREFIX_SYMBOL) : "-");
@@ -48,16 +48,16 @@ static void put_legend(struct lines *l, const struct phase_names *names)
 {
     struct buf b = {0};
     unsigned flags = 0;
-    bool is_open = false, is_grouped = false, begun = false;
+    bool is_least = false, is_grouped = false, begun = false;
     for (size_t i = 0; i < names->n; i++) {
         flags |= (names->at[i].has_cpu ? names->at[i].cpu_flags : 0) | names->at[i].rss_flags;
-        is_open = is_open || names->at[i].is_open;
+        is_least = is_least || names->at[i].is_least;
         is_grouped = is_grouped || names->at[i].n > 1;
     }
     if (flags & BARO_VALUE_ESTIMATE)
         buf_str(&b, "≈ about");
     put_explanation(l, &b, &begun);
-    if (is_open || (flags & BARO_VALUE_LOWER_BOUND))
+    if (is_least || (flags & BARO_VALUE_LOWER_BOUND))
         buf_str(&b, "≥ at least, or not ended");
     put_explanation(l, &b, &begun);
     if (names->left_out) {

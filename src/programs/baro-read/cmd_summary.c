@@ -204,10 +204,12 @@ static unsigned put_phase_row(struct table *t, const struct baro_timeline *timel
 {
     const struct baro_timeline_item *v = baro_timeline_get(timeline, i);
     struct buf cell = {0};
-    unsigned flags = 0;
+    unsigned flags = v->begins_before ? BARO_VALUE_UPPER_BOUND : 0;
+    bool is_least = v->is_open || v->begins_before;
+    buf_str(&cell, baro_value_prefix(flags, BARO_PREFIX_SYMBOL));
     fmt_moment(&cell, v->begin_ns);
     table_take(t, &cell);
-    buf_str(&cell, baro_value_prefix(v->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
+    buf_str(&cell, baro_value_prefix(is_least ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
     fmt_duration(&cell, v->end_ns - v->begin_ns);
     table_take(t, &cell);
     for (size_t k = 0; k < COLUMNS; k++) {
@@ -224,7 +226,7 @@ static unsigned put_phase_row(struct table *t, const struct baro_timeline *timel
     put_name(&cell, timeline, i, has_status);
     table_take(t, &cell);
     buf_done(&cell);
-    return flags | (v->is_open ? BARO_VALUE_LOWER_BOUND : 0);
+    return flags | (is_least ? BARO_VALUE_LOWER_BOUND : 0);
 }
 
 static bool any_status(const struct baro_timeline *timeline)
@@ -265,6 +267,8 @@ static void print_table(struct cli *cli, const struct baro_timeline *timeline, s
         buf_str(ret, "no phases; `baro help phase` says how a job names them\n");
     if (flags & BARO_VALUE_LOWER_BOUND)
         buf_str(ret, "≥ at least, or not ended\n");
+    if (flags & BARO_VALUE_UPPER_BOUND)
+        buf_str(ret, "≤ began before that, when is not on the tape\n");
     if (flags & BARO_VALUE_ESTIMATE)
         buf_str(ret, "≈ about: samples are far apart for a phase so short\n");
     table_done(&t);

@@ -117,6 +117,7 @@ static void put_phases(const struct show *w, struct json *j)
         json_begin(j, '{');
         json_key_text(j, "name", v->name);
         json_key_u64(j, "begin_ns", v->begin_ns);
+        json_key_bool(j, "begins_before", v->begins_before);
         json_key(j, "end_ns");
         json_u64_or_null(j, !v->is_open, v->end_ns);
         json_key_i64(j, "depth", v->depth);

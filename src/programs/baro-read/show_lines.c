@@ -93,7 +93,7 @@ static void say_phases(const struct show *w, struct buf *b)
             continue;
         buf_str(b, n == 1 ? "phase " : ", ");
         text_escaped(b, v->text, strlen(v->text));
-        buf_str(b, " since ");
+        buf_str(b, v->begins_before ? " since before " : " since ");
         fmt_moment(b, v->begin_ns);
     }
     if (!n)

@@ -178,7 +178,7 @@ static void phase_row(struct markdown *p, const struct named_phases *d)
     if (d->n > 1)
         buf_printf(p->out, " ×%zu", d->n);
     buf_str(p->out, " | ");
-    buf_str(&b, baro_value_prefix(d->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
+    buf_str(&b, baro_value_prefix(d->is_least ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
     fmt_duration(&b, d->took_ns);
     markdown_unbroken(p->out, &b);
     buf_clear(&b);

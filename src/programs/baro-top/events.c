@@ -12,8 +12,10 @@ static void put_length(struct buf *b, const struct baro_timeline_item *item)
 {
     if (item->is_open)
         buf_str(b, "since then");
-    else if (item->end_ns > item->begin_ns)
+    else if (item->end_ns > item->begin_ns) {
+        buf_str(b, baro_value_prefix(item->begins_before ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
         fmt_duration(b, item->end_ns - item->begin_ns);
+    }
 }
 
 static enum style style_of(const struct view *v, const struct baro_timeline_item *item)

@@ -19,8 +19,9 @@
 #include "programs/common/moment.h"
 #include "programs/common/zone.h"
 
-#define LATE_NS (2 * NS_PER_SEC)    /* a record is on the tape at most this long after its time */
-#define GAP_LEAST (60 * NS_PER_SEC) /* a sample that is further from an edge is none: there is a gap */
+#define LATE_NS (2 * NS_PER_SEC)      /* a record is on the tape at most this long after its time */
+#define GAP_LEAST (60 * NS_PER_SEC)   /* a sample that is further from an edge is none: there is a gap */
+#define BACK_LEAST (600 * NS_PER_SEC) /* of a folder of segments so much before a stretch is searched for phases */
 #define DAY_NS (24 * 3600 * NS_PER_SEC)
 #define MEMORY_MOST (64u << 20) /* a copy that may take more bytes is made in $TMPDIR */
 #define COPIES 4
@@ -283,23 +284,30 @@ static bool is_needed_later(const struct copying *c, const struct baro_event *e)
     }
 }
 
-/* Copies what is needed of the time before the stretch: without a timeline that of the beginning of the tape alone. */
-static int copy_before(struct copying *c, struct baro_tape *tape, struct baro_error *err)
+/* Copies what is needed of the time before the stretch, from a time on (0: the start): up to the stretch, or that of
+ * the beginning alone. */
+static int copy_needed(struct copying *c, struct baro_tape *tape, uint64_t since_ns, bool is_all,
+                       struct baro_error *err)
 {
     struct baro_record r;
     uint64_t from_ns = c->stretch->from_ns, until_ns = from_ns;
-    int code = baro_tape_rewind(tape, err);
+    int code = since_ns ? baro_tape_seek(tape, since_ns, &r, err) : baro_tape_rewind(tape, err);
     while (code >= 0 && (code = baro_tape_next(tape, &r, err)) > 0) {
-        if (r.kind == BARO_RECORD_SAMPLE) {
-            uint64_t all_ns = c->timeline ? from_ns + LATE_NS : r.t_ns + LATE_NS;
-            until_ns = until_ns < all_ns ? until_ns : all_ns;
-        }
+        if (r.kind == BARO_RECORD_SAMPLE && !is_all)
+            until_ns = min_u64(until_ns, r.t_ns + LATE_NS);
         if (r.kind == BARO_RECORD_SAMPLE && r.t_ns >= until_ns)
             return 0;
         if (r.kind == BARO_RECORD_EVENT && r.t_ns < from_ns && is_needed_later(c, r.u.event))
             code = baro_writer_add(c->writer, &r, err);
     }
     return code < 0 ? code : 0;
+}
+
+static int copy_before(struct copying *c, struct baro_tape *tape, struct baro_error *err)
+{
+    uint64_t known_ns = c->stretch->known_ns;
+    int code = known_ns || !c->timeline ? copy_needed(c, tape, 0, false, err) : 0;
+    return code < 0 || !c->timeline ? code : copy_needed(c, tape, known_ns, true, err);
 }
 
 /* Exits and events are written before the sample that follows them. A few are written after it: a mark that was read
@@ -386,14 +394,34 @@ static int make_file(const char *path, const struct stretch *s, uint64_t length_
     return fd < 0 ? -errno : fd;
 }
 
-static int write_to(int fd, const struct stretch *s, struct baro_tape *tape, struct baro_error *err)
+/* Finds the phases that reach into the stretch. A month of segments is not read for that: of a folder it is as much of
+ * the time before as the stretch is long, and ten minutes at least. */
+static int find_phases(struct stretch *s, struct baro_tape *tape, struct baro_fold **ret, struct baro_error *err)
+{
+    struct baro_record r;
+    uint64_t first_ns, last_ns = 0;
+    if (!baro_header_segment(baro_tape_header(tape)))
+        return baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, ret, err);
+    baro_tape_range(tape, &first_ns, &last_ns, NULL);
+    uint64_t back_ns = max_u64(BACK_LEAST, min_u64(s->to_ns, last_ns) - s->from_ns);
+    s->known_ns = s->from_ns > back_ns + 2 * LATE_NS ? s->from_ns - back_ns : 0;
+    int code = baro_fold_new(ret, baro_tape_header(tape), BARO_FOLD_TIMELINE, err);
+    if (code >= 0)
+        code = s->known_ns ? baro_tape_seek(tape, s->known_ns, &r, err) : baro_tape_rewind(tape, err);
+    while (code >= 0 && (code = baro_tape_next(tape, &r, err)) > 0 && r.t_ns < s->from_ns + LATE_NS) {
+        if (r.t_ns < s->from_ns)
+            baro_fold_add(*ret, &r);
+    }
+    return code < 0 ? code : baro_fold_finish(*ret, BARO_FOLD_TIMELINE, err);
+}
+
+static int write_to(int fd, struct stretch *s, struct baro_tape *tape, struct baro_error *err)
 {
     struct baro_writer_options options = stretch_options(s);
     struct baro_writer *w;
     struct baro_fold *fold = NULL;
     size_t samples = 0;
-    bool is_file = baro_header_segment(baro_tape_header(tape)) == 0;
-    int code = is_file && s->begins_later ? baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, err) : 0;
+    int code = s->begins_later ? find_phases(s, tape, &fold, err) : 0;
     if (code >= 0 && (code = baro_writer_new_fd(&w, fd, tape, &options, err)) >= 0) {
         code = stretch_copy(s, tape, fold ? baro_fold_timeline(fold) : NULL, w, &samples, err);
         baro_writer_free(w);

@@ -9,6 +9,7 @@
 struct stretch {
     uint64_t from_ns, to_ns;         /* both included; 0 and UINT64_MAX: from the start, to the end */
     bool begins_later, ends_earlier; /* samples before it, after it, are left out */
+    uint64_t known_ns;               /* phases that began before are known from then on; 0: from the start */
 };
 
 /* Finds the stretch between two times as users write them (moment.h); NULL: the start, the end. Each edge is the sample
