@@ -91,7 +91,8 @@ def test_each_process_is_counted_and_the_total_closes(run, tape, work, cgroup):
     both = (("--to", edge), ("--from", edge))
     parts = [tasks_by(run, tape, "command", *at) for at in both]
     assert sum(p["was-brief"]["processes_started"] for p in parts if "was-brief" in p) == BRIEF
-    heads = [run("summary", "--by", "user", tape, *at, status=0).stdout.splitlines()[1] for at in both]
+    by_user = [run("summary", "--by", "user", tape, *at, status=0, env={"COLUMNS": "100"}).stdout for at in both]
+    heads = [text.splitlines()[1] for text in by_user]
     assert heads[0].split() == heads[1].split()
     assert heads[0].split() == "procs rss cpu read write active cores peak task".split()
     burnt = sum(p["burner"]["cpu_ns"] for p in parts if "burner" in p)
