@@ -90,6 +90,17 @@ def test_every_reader_takes_a_stretch(run, work, recorded, edge):
     assert tape_reader.read(work / "trimmed.baro").header[70] == [b"\1"]
 
 
+def test_no_advice_after_a_part(run, work, recorded, edge):
+    """What a stretch needed is a lower bound of what the job needs."""
+    at = ("--from", f"+{edge / 1e9:.9f}s")
+    rules = [{v["rule"] for v in summary(run, recorded, *options)["verdicts"]} for options in ((), at)]
+    assert "right-size" in rules[0] and "right-size" not in rules[1]
+    run("trim", recorded, *at, "-o", work / "part.baro", status=0)
+    said = run("advise", work / "part.baro", status=2).stderr
+    assert "1 run still, are cut off or a part of a run" in said, said
+    assert "1 of 2 runs: left out" in run("advise", work / "part.baro", recorded, status=0).stdout
+
+
 def test_outside_of_the_tape(run, recorded):
     for option, when in (("--from", "+1h"), ("--to", "2001-02-03T04:05:06Z")):
         said = run("summary", recorded, option, when, status=2).stderr
