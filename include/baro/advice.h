@@ -29,7 +29,8 @@ extern "C" {
 enum baro_need_flag {
     BARO_NEED_MEMORY_BOUND = 1, /**< memory ran out: it needed more than memory_bytes, how much is not known */
     BARO_NEED_TIME_BOUND = 2,   /**< a time limit or a signal ended it: it needed more than wall_ns */
-    BARO_NEED_PARTIAL = 4,      /**< it runs still, or its tape is cut off: all numbers are lower bounds */
+    BARO_NEED_PARTIAL = 4,      /**< it runs still, or its tape is cut off or a stretch: all numbers are lower
+                                       bounds */
     BARO_NEED_SHORT = 8,        /**< it was shorter than a second, or has fewer than ten samples: no cores */
     BARO_NEED_FAILED = 16,      /**< it ended with a status other than 0, and no limit is known to be the cause */
     BARO_NEED_NEIGHBOURS = 32   /**< other processes of the machine kept it waiting for cores: no cores */

@@ -60,7 +60,7 @@ def test_a_stretch_has_what_was_used_in_it(run, recorded, edge):
     assert "second" in commands(later) and "first" not in commands(later)
     assert "first" in commands(earlier) and "second" not in commands(earlier)
     job = rows(run, recorded, "job")
-    base = [r for r in job if int(r["t_ns"]) <= edge][-1]
+    base = min(job, key=lambda r: abs(int(r["t_ns"]) - edge))
     assert later["start_ns"] == int(base["t_ns"])
     for fact in ("cpu_ns", "io_rchar_bytes", "faults_minor"):
         column = {"faults_minor": "faults_minor"}.get(fact, fact)
@@ -77,7 +77,7 @@ def test_every_reader_takes_a_stretch(run, work, recorded, edge):
     at = ("--from", f"+{edge / 1e9:.9f}s")
     part = [int(r["t_ns"]) for r in rows(run, recorded, "job", *at)]
     assert part == [t for t in (int(r["t_ns"]) for r in rows(run, recorded, "job")) if t >= part[0]]
-    assert part[0] <= edge
+    assert part[0] == min((int(r["t_ns"]) for r in rows(run, recorded, "job")), key=lambda t: abs(t - edge))
     for command in (["show"], ["plot", "cpu"], ["top", "--once"], ["summary", "-v"], ["summary", "--by", "phase"]):
         assert run(*command, recorded, *at, status=0).stdout, command
     run("report", recorded, *at, "-o", work / "page.html", status=0)
@@ -88,6 +88,17 @@ def test_every_reader_takes_a_stretch(run, work, recorded, edge):
     del one["tape"], other["tape"]
     assert one == other
     assert tape_reader.read(work / "trimmed.baro").header[70] == [b"\1"]
+
+
+def test_no_advice_after_a_part(run, work, recorded, edge):
+    """What a stretch needed is a lower bound of what the job needs."""
+    at = ("--from", f"+{edge / 1e9:.9f}s")
+    rules = [{v["rule"] for v in summary(run, recorded, *options)["verdicts"]} for options in ((), at)]
+    assert "right-size" in rules[0] and "right-size" not in rules[1]
+    run("trim", recorded, *at, "-o", work / "part.baro", status=0)
+    said = run("advise", work / "part.baro", status=2).stderr
+    assert "1 run still, are cut off or a part of a run" in said, said
+    assert "1 of 2 runs: left out" in run("advise", work / "part.baro", recorded, status=0).stdout
 
 
 def test_outside_of_the_tape(run, recorded):

@@ -28,6 +28,20 @@ __attribute__((unused)) static void phase(struct tape_writer *w, bool begins, ui
     event(w, begins ? BARO_EVENT_PHASE_BEGIN : BARO_EVENT_PHASE_END, t_ns, 0, name);
 }
 
+__attribute__((unused)) static void sample(struct tape_writer *w, uint64_t t_ns, uint64_t cpu_ns, uint64_t rss)
+{
+    struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"work", .read_ns = t_ns};
+    struct baro_process *all[] = {&p};
+    struct baro_sample s = {.t_ns = t_ns, .n = 1, .processes = all};
+    memset(p.absent, BARO_ABSENT_NOT_ASKED, sizeof(p.absent));
+    p.absent[PROCESS_rss] = BARO_PRESENT;
+    p.value[PROCESS_rss] = rss;
+    memset(s.job_absent, BARO_ABSENT_UNKNOWN, sizeof(s.job_absent));
+    s.job_absent[JOB_cpu] = BARO_PRESENT;
+    s.job[JOB_cpu] = cpu_ns;
+    tape_add(w, &s);
+}
+
 static struct baro_fold *fold; /* the last one; freed with the next one */
 
 static const struct baro_timeline *timeline(void)

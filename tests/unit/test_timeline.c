@@ -13,20 +13,6 @@ static struct baro_attribute text_of(const char *name, const char *text)
     return (struct baro_attribute){.name = name, .type = BARO_ATTRIBUTE_TEXT, .text = text};
 }
 
-static void sample(struct tape_writer *w, uint64_t t_ns, uint64_t cpu_ns, uint64_t rss)
-{
-    struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"work", .read_ns = t_ns};
-    struct baro_process *all[] = {&p};
-    struct baro_sample s = {.t_ns = t_ns, .n = 1, .processes = all};
-    memset(p.absent, BARO_ABSENT_NOT_ASKED, sizeof(p.absent));
-    p.absent[PROCESS_rss] = BARO_PRESENT;
-    p.value[PROCESS_rss] = rss;
-    memset(s.job_absent, BARO_ABSENT_UNKNOWN, sizeof(s.job_absent));
-    s.job_absent[JOB_cpu] = BARO_PRESENT;
-    s.job[JOB_cpu] = cpu_ns;
-    tape_add(w, &s);
-}
-
 static const struct baro_timeline_item *item(const struct baro_timeline *t, size_t i, enum baro_timeline_kind kind,
                                              const char *name, uint64_t begin_ns, uint64_t end_ns)
 {
@@ -100,30 +86,6 @@ TEST(phases)
     tape_ended(w);
     check_phases(timeline());
     check_phases(live());
-}
-
-/* The first segments were removed, or it is a stretch: what ends and has not begun was there since before. */
-TEST(phases_since_before)
-{
-    static char *argv[] = {"make", NULL};
-    struct baro_header h = {
-        .version = "0.1.0", .host = "h", .clk_tck = 100, .wanted = UINT32_MAX, .argv = argv, .segment = 2};
-    struct tape_writer *w = tape_with(tape_path, &h, NULL);
-    sample(w, 100 * SECOND, 50 * SECOND, 1);
-    sample(w, 101 * SECOND, 51 * SECOND, 1);
-    phase(w, false, 102 * SECOND, "train");
-    sample(w, 103 * SECOND, 53 * SECOND, 1);
-    tape_ended(w);
-    for (int i = 0; i < 2; i++) {
-        struct baro_value cpu;
-        const struct baro_timeline *t = i ? live() : timeline();
-        const struct baro_timeline_item *v = item(t, 0, BARO_TIMELINE_PHASE, "train", 100 * SECOND, 102 * SECOND);
-        assert_true(v->begins_before && !v->is_open);
-        assert_int_equal(baro_timeline_count(t), 1);
-        baro_timeline_value(t, 0, baro_timeline_fact_find("cpu_ns"), &cpu);
-        assert_int_equal(cpu.u64, 2 * SECOND);
-        assert_true(cpu.flags & BARO_VALUE_LOWER_BOUND);
-    }
 }
 
 /* Two phases of one name, distinguished by their id; one that a process reported ends with that process at the latest,

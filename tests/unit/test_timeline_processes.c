@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which phases are within which, where several processes report them. */
+/* Which phases are within which, where several processes report them; phases of which the begin is not on the tape. */
 #define UNIT_OWN_MAIN
 #include "unit.h"
 #include "baro/baro.h"
@@ -72,6 +72,33 @@ TEST(phases_of_processes)
             baro_timeline_path(t, i, text, sizeof(text));
             assert_string_equal(text, path[i]);
         }
+    }
+}
+
+/* The first segments were removed, or it is a stretch: what ends and has not begun was there since before. */
+TEST(phases_since_before)
+{
+    static char *argv[] = {"make", NULL};
+    struct baro_header h = {
+        .version = "0.1.0", .host = "h", .clk_tck = 100, .wanted = UINT32_MAX, .argv = argv, .segment = 2};
+    struct tape_writer *w = tape_with(tape_path, &h, NULL);
+    sample(w, 100 * SECOND, 50 * SECOND, 1);
+    sample(w, 101 * SECOND, 51 * SECOND, 1);
+    phase(w, false, 102 * SECOND, "train");
+    sample(w, 103 * SECOND, 53 * SECOND, 1);
+    tape_ended(w);
+    for (int i = 0; i < 2; i++) {
+        struct baro_value cpu;
+        const struct baro_timeline *t = i ? live() : timeline();
+        const struct baro_timeline_item *v = baro_timeline_get(t, 0);
+        assert_int_equal(baro_timeline_count(t), 1);
+        assert_int_equal(v->kind, BARO_TIMELINE_PHASE);
+        assert_true(v->begins_before && !v->is_open);
+        assert_int_equal(v->begin_ns, 100 * SECOND);
+        assert_int_equal(v->end_ns, 102 * SECOND);
+        baro_timeline_value(t, 0, baro_timeline_fact_find("cpu_ns"), &cpu);
+        assert_int_equal(cpu.u64, 2 * SECOND);
+        assert_true(cpu.flags & BARO_VALUE_LOWER_BOUND);
     }
 }
 

@@ -306,6 +306,7 @@ void evidence_of_summary(struct evidence *e, const struct baro_summary *s)
     e->history = &s->points;
     e->fold = &s->fold;
     e->is_cut_off = s->extent.cut_off;
+    e->is_stretch = s->extent.is_stretch;
     /* pss is read more rarely. Example: python3 grew to 109 MB of rss within 50 ms, and sh held most of 4 MB of pss. */
     double pss = fact_number(s, baro_summary_fact_find("job", "pss_peak_bytes"), 0, &flags);
     e->holder = pss >= e->rss_peak_bytes / 2 ? fact_text(s, baro_summary_fact_find("pss_peak_held_by", "name"), 0) : "";

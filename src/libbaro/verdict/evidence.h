@@ -146,6 +146,7 @@ struct evidence {
     VERDICT_TEXTS(MEMBER)
 #undef MEMBER
     bool is_running;          /* the tape has no end yet */
+    bool is_stretch;          /* only a part of the recording was read, or is on the tape */
     bool is_cut_off;          /* the tape has no end, and no recorder is writing it any more */
     const char *holder;       /* the command that held the most at the peak of memory; "": not known */
     uint32_t clients;         /* those that had others do the work (client.h) */

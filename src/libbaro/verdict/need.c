@@ -139,7 +139,8 @@ void need_of_evidence(const struct evidence *e, struct baro_need *ret)
     bool is_short = !(s->wall_ns >= LONG_ENOUGH_NS && e->samples >= SAMPLES_ENOUGH);
     *ret = (struct baro_need)BARO_NEED_INIT;
     ret->flags = (need_is_ended_early(e) ? BARO_NEED_TIME_BOUND : 0) |
-                 (e->is_running || e->is_cut_off ? BARO_NEED_PARTIAL : 0) | (is_short ? BARO_NEED_SHORT : 0);
+                 (e->is_running || e->is_cut_off || e->is_stretch ? BARO_NEED_PARTIAL : 0) |
+                 (is_short ? BARO_NEED_SHORT : 0);
     ret->wall_ns = e->wall_ns;
     ret->cpu_ns = e->cpu_ns;
     ret->parts = is_short ? 0 : find_demand(e, s, ret->demand);

@@ -188,7 +188,7 @@ static bool right_size(const struct evidence *e, const struct stretch *s, struct
     struct baro_advice ask = BARO_ADVICE_INIT;
     const struct baro_need *const needs[] = {&need};
     (void)s;
-    if (e->is_running || *e->exit_signal || e->oom_kills_at_most >= 1)
+    if (e->is_running || e->is_stretch || *e->exit_signal || e->oom_kills_at_most >= 1)
         return false;
     need_of_evidence(e, &need);
     need.flags &= ~(unsigned)BARO_NEED_PARTIAL; /* what a tape without an end has is better than nothing */
@@ -227,7 +227,7 @@ static const struct baro_threshold size_thresholds[] = {
 const struct verdict_rule rule_right_size = {
     {"right-size", BARO_VERDICT_NOTE,
      "What the job needed and what to ask for next time, with margins; without cores where it is not known for how "
-     "many it had work; not if it runs still, was killed or ran out of memory.",
+     "many it had work; not if it runs still, was killed or ran out of memory, nor of a stretch.",
      THRESHOLDS(size_thresholds)},
     right_size,
     RULE_NEEDS_HISTORY};

@@ -110,7 +110,8 @@ static int advise(struct ranks_advice *a, struct baro_error *err)
     each[0] = &largest;
     sort_numbers(a->cores, a->cores_known);
     if (a->partial == r->n)
-        return error_set(err, BARO_E_RANGE, "no rank to advise after: all of them run still or are cut off");
+        return error_set(err, BARO_E_RANGE,
+                         "no rank to advise after: all of them run still, are cut off or a part of a run");
     int code = baro_advise(job, 1, 0, &a->advice);
     code = code < 0 ? code : baro_advise(each, 1, 0, &a->each);
     return code < 0 ? error_set(err, code, "out of memory") : 0;
@@ -266,7 +267,8 @@ static void put_text(const struct ranks_advice *a, const struct cli *cli, struct
     }
     buf_done(&names);
     buf_done(&text);
-    put_note(cli, a->partial, a->r->n, "run still, or their tapes are cut off: they may need more", b);
+    put_note(cli, a->partial, a->r->n, "run still, or their tapes are cut off or a part of a run: they may need more",
+             b);
     put_note(cli, a->out_of_memory, a->r->n, "out of memory, so that what they needed is a lower bound", b);
     put_note(cli, a->failed, a->r->n, "failed: a job that succeeds may need more", b);
     buf_str(b, "\nSlurm\n");

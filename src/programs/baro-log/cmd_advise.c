@@ -72,7 +72,8 @@ static int read_needs(struct advising *a, struct baro_error *err)
     a->advice = (struct baro_advice)BARO_ADVICE_INIT;
     int code = baro_advise(a->need, a->n, a->log.settings->log.risk, &a->advice);
     if (code == BARO_E_RANGE)
-        return error_set(err, code, "no run to advise after: %zu can't be read, %zu run still or are cut off",
+        return error_set(err, code,
+                         "no run to advise after: %zu can't be read, %zu run still, are cut off or a part of a run",
                          a->unread, a->partial);
     return code < 0 ? error_set(err, code, "out of memory") : 0;
 }
@@ -350,7 +351,7 @@ static void put_doubts(const struct advising *a, struct buf *b)
         size_t n;
         const char *what;
     } rows[] = {
-        {a->partial, "left out, as they run still or their tapes are cut off"},
+        {a->partial, "left out, as they run still or their tapes are cut off or a part of a run"},
         {a->unread, "left out, as they can't be read"},
         {a->advice.memory_bounds, "out of memory, so that what they needed is a lower bound"},
         {a->advice.time_bounds, "ended by a limit or a signal, so that their time is a lower bound"},
