@@ -137,7 +137,7 @@ static double nice_above(double v)
 
 struct scale {
     double by;
-    char text[8];
+    char text[12];
 };
 
 /* Returns the unit for an axis with this end: all its ticks have the same unit. */
