@@ -137,22 +137,22 @@ static double nice_above(double v)
 
 struct scale {
     double by;
-    char text[12];
+    char text[8];
 };
 
 /* Returns the unit for an axis with this end: all its ticks have the same unit. */
 static struct scale scale_of(enum chart_unit unit, double end)
 {
-    static const struct scale bytes[] = {{1e15, " PB"}, {1e12, " TB"}, {1e9, " GB"},
-                                         {1e6, " MB"},  {1e3, " kB"},  {1, " B"}};
+    static const struct scale bytes[2][6] = {
+        {{1e15, " PB"}, {1e12, " TB"}, {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}, {1, " B"}},
+        {{1e15, " PB/s"}, {1e12, " TB/s"}, {1e9, " GB/s"}, {1e6, " MB/s"}, {1e3, " kB/s"}, {1, " B/s"}}};
     struct scale one = {.by = 1};
     if (unit == CHART_BYTES || unit == CHART_BYTES_PER_SECOND) {
+        const struct scale *of = bytes[unit == CHART_BYTES_PER_SECOND];
         size_t i = 0;
-        while (i < 5 && end < bytes[i].by)
+        while (i < 5 && end < of[i].by)
             i++;
-        one.by = bytes[i].by;
-        snprintf(one.text, sizeof(one.text), "%s%s", bytes[i].text, unit == CHART_BYTES ? "" : "/s");
-        return one;
+        return of[i];
     }
     snprintf(one.text, sizeof(one.text), "%s",
              unit == CHART_PER_SECOND ? "/s"
