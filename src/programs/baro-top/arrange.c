@@ -100,7 +100,8 @@ static size_t sort_shown(struct model *m, const struct wish *w)
         if (m->at[k].is_shown)
             m->order[n++] = k;
     }
-    qsort_r(m->order, n, sizeof(*m->order), compare_nodes, &c);
+    if (n) /* else there is no array: undefined for qsort_r() */
+        qsort_r(m->order, n, sizeof(*m->order), compare_nodes, &c);
     return n;
 }
 
