@@ -108,8 +108,10 @@ static struct shift shift_of(const struct side *a, const struct side *b, double 
         return ranks_shift_pairs(a->at, b->at, least, alpha);
     if (least >= RANKS_LEAST)
         s = ranks_shift(a->at, a->n, b->at, b->n, alpha);
-    if (least >= 2 && isnan(s.low)) /* too few, or too few for so many rows */
-        s = ranks_shift_t(a->at, a->n, b->at, b->n, alpha);
+    /* Too few, or too few for so many rows. With half of alpha: values are not normal, as memory that is whole pages.
+     * Of 200 null comparisons of three runs each, with some hundred rows, 14 said "changed" with all of it. */
+    if (least >= 2 && isnan(s.low))
+        s = ranks_shift_t(a->at, a->n, b->at, b->n, alpha / 2);
     return s;
 }
 
