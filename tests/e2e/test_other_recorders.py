@@ -83,7 +83,7 @@ def test_a_recording_that_the_job_attaches(run_both, work, how):
     seen = how == "own group" or found["recorder"]["others_cpu_ns"] > 0
     check_outer(found, run_both.summary(work / "inner.baro"), seen, unread_ns=UNREAD_NS + 30_000_000)
     if how == "own group" and found["cgroup"] == "own" and found["limits"]["memory_peak_of"] == "cgroup":
-        assert found["limits"]["memory_peak_is_upper_bound"]
+        assert found["limits"].marks.get("limits.memory_peak_bytes")  # a busy machine: it may be a lower bound as well
 
 
 def test_what_is_none(run_both, work, tape):
