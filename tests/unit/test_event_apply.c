@@ -236,6 +236,21 @@ static void the_last_processes_that_were_killed_are_kept(void **state)
     assert_false(oom_log_is_whole(&l, &g->r.oom, 3));
 }
 
+/* A control group's name may hide a secret, wherever it comes from. */
+static void group_in_the_log_is_redacted(void **state)
+{
+    static const char chosen[] =
+        "3,1,1000000,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"
+        "oom_memcg=/ci/token=CANARY17,task_memcg=/ci/token=CANARY17,task=x,pid=5300,uid=0\n";
+    struct recording *g = *state;
+    struct oom_log l = oom_log_of(NS_PER_SEC, NS_PER_SEC);
+    note_killed(g, KNOWN);
+    oom_log_take(&l, &g->r.oom, span_str(chosen));
+    log_has(&l, g, 1000000, KNOWN);
+    assert_int_equal(l.kills_noted, 1);
+    assert_string_equal(l.noted_as[0].group, "/ci/token=***");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +266,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_process_gets_the_pid_much_later, begin, end),
         cmocka_unit_test_setup_teardown(older_lines_of_the_log_are_of_other_processes, begin, end),
         cmocka_unit_test_setup_teardown(the_last_processes_that_were_killed_are_kept, begin, end),
+        cmocka_unit_test_setup_teardown(group_in_the_log_is_redacted, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

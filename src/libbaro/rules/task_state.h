@@ -57,10 +57,10 @@ struct task_sums {
     uint64_t system_published;
     uint64_t started, gone, unread, io_unread, samples, tcp[2], tcp_unread, rss_peak, uss_peak;
     uint64_t running, peak, active_ns, begin_ns, end_ns, swept_ns, late_ns;
-    uint64_t active_before,
-        brief_ns;       /* active_ns in the last sample; how long brief lives since then lasted together */
-    uint64_t cpu_brief; /* of processes that ended with less than CPU_BRIEF */
-    int64_t late;       /* of exits that came late: began less ended */
+    uint64_t active_before; /* active_ns in the last sample */
+    uint64_t brief_ns;      /* how long brief lives since then lasted together */
+    uint64_t cpu_brief;     /* of processes that ended with less than BRIEF_CPU_NS */
+    int64_t late;           /* of exits that came late: began less ended */
     uint64_t commands_unread, commands_unread_cpu, commands_unsized;
     bool tcp_known;
     uint8_t tcp_absent;

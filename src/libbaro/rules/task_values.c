@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/min_max.h"
 #include "libbaro/rules/task_state.h"
 
@@ -16,7 +15,6 @@ static const struct {
     {TASK_swap, PROCESS_swap}, {TASK_threads, PROCESS_threads},
 };
 #define GAUGES (sizeof(gauges) / sizeof(*gauges))
-#define CPU_BRIEF (40 * NS_PER_MS) /* some ticks: as SUMMARY_BRIEF_NS */
 
 /* ---- exits ---- */
 
@@ -98,7 +96,7 @@ static void count_exit(struct task_fold *f, const struct task_exit *e)
         return;
     for (enum used_counter c = 0; c < USED_COUNTERS; c++)
         t->ended[c] += task_part(p, c);
-    t->cpu_brief += p->used[USED_CPU] + p->base[USED_CPU] < CPU_BRIEF ? task_part(p, USED_CPU) : 0;
+    t->cpu_brief += p->used[USED_CPU] + p->base[USED_CPU] < BRIEF_CPU_NS ? task_part(p, USED_CPU) : 0;
     t->gone++;
     t->unread += !cpu_is_whole(e);
     t->io_unread += !e->io_in_parent && (!is_present(e, EXIT_io_rchar) || e->value[EXIT_io_is_lower_bound]);

@@ -23,6 +23,8 @@
 #define ORIGIN_COUNT (BARO_ORIGIN_ADOPTED + 1)
 #define EXIT_SOURCE_COUNT (BARO_EXIT_WAIT4 + 1)
 #define EVENT_KIND_COUNT (BARO_EVENT_LIMIT + 1)
+
+#define BRIEF_CPU_NS 40000000u /* some ticks: of less CPU time the split into user and system says little */
 /* Texts of a gap: another recorder goes on with the counts of the one before (tapes of version 0.1), or begins the next
  * part of the tape. */
 #define GAP_NO_OBSERVER "no observer was running"

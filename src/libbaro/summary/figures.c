@@ -120,7 +120,7 @@ bool summary_job_split_is_estimate(const struct baro_summary *s)
     uint64_t cpu = s->rows.job[JOB_cpu], counted = s->rows.job[JOB_cpu_counted];
     uint64_t vague = s->brief_cpu_ns + (s->rows.job_absent[JOB_cpu_counted] || counted > cpu ? 0 : cpu - counted);
     if (strcmp(summary_kernel_source(s), "cgroup") == 0)
-        vague = cpu < SUMMARY_BRIEF_NS ? cpu : 0;
+        vague = cpu < BRIEF_CPU_NS ? cpu : 0;
     bool is_split = s->rows.job[JOB_cpu_user] || s->rows.job[JOB_cpu_system];
     return s->rows.job_absent[JOB_cpu] == BARO_PRESENT && is_split && vague >= cpu / 10;
 }

@@ -358,7 +358,7 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     summary_note_mark(s, e, command);
     if (s->subject.mode == BARO_MODE_RUN || e->absent[EXIT_elapsed] == BARO_PRESENT)
         needed_add_exit(&s->limit.needed, e);
-    if (e->absent[EXIT_cpu] == BARO_PRESENT && e->value[EXIT_cpu] < SUMMARY_BRIEF_NS)
+    if (e->absent[EXIT_cpu] == BARO_PRESENT && e->value[EXIT_cpu] < BRIEF_CPU_NS)
         s->brief_cpu_ns += e->value[EXIT_cpu];
     fold_add_exit(&s->fold, e);
     oom_add_exit(&s->oom, e);

@@ -25,7 +25,6 @@
 /* Sums over the tree whose largest value is kept. */
 enum summary_peak_kind { PEAK_RSS, PEAK_PSS, PEAK_USS, PEAK_SWAP, PEAK_THREADS, PEAK_FDS, PEAK_MAX };
 
-#define SUMMARY_BRIEF_NS 40000000u /* some ticks: of less CPU time the split says little */
 #define SUMMARY_HOLDERS 4
 
 struct summary_holder {
@@ -263,7 +262,7 @@ struct baro_summary {
     struct summary_briefs briefs;
     struct summary_programs programs;
     struct commands commands;
-    uint64_t brief_cpu_ns; /* CPU time of the processes that used less than SUMMARY_BRIEF_NS */
+    uint64_t brief_cpu_ns; /* CPU time of the processes that used less than BRIEF_CPU_NS */
     struct fold fold;
     struct points points;
     struct course course;

@@ -19,6 +19,7 @@
 #include "base/min_max.h"
 #include "kernel/proc/machine.h"
 #include "recorder/loop/recorder.h"
+#include "recorder/redact/redact.h"
 
 #define FIRST_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO */
 #define LINES_MOST 65536u
@@ -95,9 +96,10 @@ void oom_log_take(struct oom_log *l, const struct oom_watch *w, struct span text
     if (record.oom_limit)
         l->chosen = (struct oom_victim){.limit = record.oom_limit};
     if (record.oom_chosen && record.oom_group.len < OOM_GROUP_MAX) {
+        char group[OOM_GROUP_MAX] = "";
+        memcpy(group, record.oom_group.at, record.oom_group.len);
         l->chosen.pid = (int32_t)record.oom_chosen;
-        memcpy(l->chosen.group, record.oom_group.at, record.oom_group.len);
-        l->chosen.group[record.oom_group.len] = 0;
+        redact_name_to(group, l->chosen.group, sizeof(l->chosen.group));
     }
     if (record.t_us < l->since_us || !record.oom_killed)
         return;

@@ -223,7 +223,7 @@ static struct bar *add_bar(struct selector *s, struct baro_key key)
 }
 
 /* Bars the process that is being read. */
-static void bar(void *context)
+static void bar_hung(void *context)
 {
     struct selector *s = context;
     s->hung = (struct baro_key){atomic_load(&s->shared->pid), atomic_load(&s->shared->start)};
@@ -259,7 +259,7 @@ enum worker_trouble select_turn(struct selector *s, struct baro_key *ret_hung)
     if (!worker_pid(s->worker) && !s->n_jobs)
         return WORKER_FINE;
     try_again(s);
-    enum worker_trouble found = worker_turn(s->worker, bar, s);
+    enum worker_trouble found = worker_turn(s->worker, bar_hung, s);
     *ret_hung = s->hung;
     if (!s->all_sent && worker_pid(s->worker))
         send_orders(s);
